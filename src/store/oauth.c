@@ -502,7 +502,10 @@ cw_code cw_db_add_oauth_device(cw_db *db, const cw_db_oauth_device *device, uint
     if (!rc)
         rc = count_devices(db, &n, err);
     if (!rc && n >= max)
-        return cw_fail(err, CW_LIMIT, "%u devices wait for a person", max);
+        rc = run_number(db,
+                        "DELETE FROM oauth_device WHERE hash IN (SELECT hash FROM oauth_device"
+                        " ORDER BY created, hash LIMIT ?1)",
+                        n - max + 1, err);
     return rc ? rc : insert_device(db, device, err);
 }
 

@@ -149,8 +149,8 @@ typedef struct cw_db_oauth_device {
     bool is_denied;
 } cw_db_oauth_device;
 
-/* Also removes those that expired some time ago. CW_DONE: the user code is in use; CW_LIMIT: `max` are
- * there. */
+/* Also removes those that expired some time ago, and the oldest beyond `max`. CW_DONE: the user code is
+ * in use. */
 CW_MUST_USE cw_code cw_db_add_oauth_device(cw_db *db, const cw_db_oauth_device *device,
                                            uint32_t max, cw_err *err);
 /* *ret is NULL when there is none. */

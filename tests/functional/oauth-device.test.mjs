@@ -8,7 +8,7 @@ import { keepFolder } from "./support/kept.mjs";
 import { hiddenField, logIn, sameOrigin, visit } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
 import { send, token } from "./support/oauth-server.mjs";
-import { patience } from "./support/programs.mjs";
+import { oneReplica, patience } from "./support/programs.mjs";
 import { readAudit } from "./support/round-robin.mjs";
 import { eventually } from "./support/server.mjs";
 
@@ -222,6 +222,31 @@ suite("devices", () => {
             return right.status === 429 && Number(right.headers.get("retry-after")) >= 1;
         }, "a wait after wrong codes");
     });
+});
+
+test("AS30, AS31: one IPv6 network cannot keep the devices of others from a login", { skip: oneReplica }, async (t) => {
+    const server = await startAccounts({
+        config: {
+            roles,
+            trusted_proxies: ["127.0.0.1"],
+            access: { server: { enabled: true, clients: [{ id: "tv", device: true }] } },
+        },
+    });
+    t.after(() => server.stop());
+    const from = async (address) => {
+        const headers = { "X-Forwarded-For": address, "X-Forwarded-Host": "localhost" };
+        return (await send(server, "/device_authorization", { client_id: "tv" }, headers)).status;
+    };
+    const answers = [];
+    for (let i = 0; i < 5; i++) {
+        const requests = Array.from({ length: 50 }, () => from(`2001:db8:1:${i}::1`));
+        answers.push(...(await Promise.all(requests)));
+    }
+    assert.deepEqual([...new Set(answers.slice(0, 200))], [200]);
+    assert.equal(answers.filter((status) => status === 429).length, 10);
+    assert.equal(await from("2001:db8:1:ffff::1"), 429);
+    assert.equal(await from("2001:db8:2::1"), 200);
+    assert.equal(await from("192.0.2.1"), 200);
 });
 
 test("AS1, AS31: without a client for it there is no device grant", async (t) => {

@@ -314,6 +314,7 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
         return cw_fail_nomem(err);
     pthread_mutex_init(&a->lock, NULL);
     cw_per_minute_init(&a->devices, CW_ACCOUNTS_DEVICES_PER_MINUTE);
+    cw_per_minute_init(&a->devices_around, CW_ACCOUNTS_DEVICES_AROUND);
     cw_per_minute_init(&a->keys, CW_ACCOUNTS_KEYS_PER_MINUTE);
     atomic_init(&a->roles_generation, 0);
     atomic_init(&a->has_sessions, false);
@@ -330,6 +331,8 @@ cw_code cw_accounts_new(const cw_accounts_opts *opts, cw_accounts **ret, cw_err 
         rc = cw_network_throttle_init(&a->tokens_made_up, CW_ACCOUNTS_FREE_TOKENS, err);
     if (!rc)
         rc = cw_throttle_init(&a->token_requests, CW_ACCOUNTS_FREE_TOKEN_REQUESTS, err);
+    if (!rc)
+        rc = cw_throttle_init(&a->strangers, CW_ACCOUNTS_FREE_TOKEN_REQUESTS, err);
     if (!rc)
         rc = cw_throttle_init(&a->user_codes, CW_ACCOUNTS_FREE_USER_CODES, err);
     if (!rc)
@@ -403,9 +406,11 @@ void cw_accounts_free(cw_accounts *a)
     cw_network_throttle_done(&a->guesses);
     cw_network_throttle_done(&a->tokens_made_up);
     cw_throttle_done(&a->token_requests);
+    cw_throttle_done(&a->strangers);
     cw_throttle_done(&a->user_codes);
     cw_network_throttle_done(&a->user_codes_made_up);
     cw_per_minute_done(&a->devices);
+    cw_per_minute_done(&a->devices_around);
     cw_per_minute_done(&a->keys);
     cw_recent_logins_done(&a->verified);
     cw_roles_unref(a->roles);

@@ -56,6 +56,7 @@
 #define CW_ACCOUNTS_FREE_TOKEN_REQUESTS 100u /* failed ones of one client in one network */
 #define CW_ACCOUNTS_FREE_USER_CODES 5u       /* wrong ones of devices, of an account or a network */
 #define CW_ACCOUNTS_DEVICES_PER_MINUTE 60u   /* that begin a login in a network */
+#define CW_ACCOUNTS_DEVICES_AROUND 240u      /* in an IPv6 /48; fewer than may wait */
 #define CW_ACCOUNTS_KEYS_PER_MINUTE 120u     /* requests of a network for the public keys */
 #define CW_ACCOUNTS_FREE_TOKENS                                                                    \
     100u /* invalid ones of one network: unknown, or with a wrong signature */

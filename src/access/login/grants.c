@@ -120,8 +120,10 @@ static uint64_t wait_of(const cw_failure_counters *counters)
     return longest;
 }
 
-/* Whether it failed, so that the next ones are delayed. A right user code clears nothing: someone could
- * enter those of their own devices between two guesses. */
+/* Count it if it failed, so that the next ones are delayed. A right user code clears nothing: someone
+ * could enter those of their own devices between two guesses. Clients that the operator has not registered
+ * count here alone: anyone can make up any number of them, and each would be a row of the database.
+ * Returns whether the database has to count it. */
 static bool count_failure(const cw_oauth_op *op)
 {
     cw_accounts *a = op->al->accounts;
@@ -133,9 +135,21 @@ static bool count_failure(const cw_oauth_op *op)
         cw_throttle_fail(&a->user_codes, account_key(op), now);
         cw_network_throttle_fail(&a->user_codes_made_up, &op->network, now);
     } else if (has_failed) {
-        cw_throttle_fail(&a->token_requests, client_key(op), now);
+        cw_throttle_fail(op->tokens.is_registered ? &a->token_requests : &a->strangers,
+                         client_key(op), now);
     }
-    return has_failed;
+    return has_failed && (op->is_guess || op->tokens.is_registered);
+}
+
+/* A client has succeeded; `row` is its counter in the database. */
+static void forget_failures(const cw_oauth_op *op, cw_db *db, const cw_db_failures *row)
+{
+    cw_accounts *a = op->al->accounts;
+    cw_throttle_forget(&a->strangers, client_key(op));
+    if (!row->left_ms)
+        return;
+    cw_throttle_forget(&a->token_requests, client_key(op));
+    (void)!cw_db_forget_failures(db, row->who, NULL);
 }
 
 /* The request, between the counters of all servers (failures.h). */
@@ -159,12 +173,10 @@ static cw_code run_counted(cw_store_job *job, cw_db *db, cw_err *err)
     rc = op->run(job, db, err);
     if (rc)
         return rc;
-    if (count_failure(op)) {
+    if (count_failure(op))
         (void)!cw_failures_sync(a, &counters, db, rows, NULL);
-    } else if (op->is_counted && !op->rc && !op->tokens.error && rows[0].left_ms) {
-        cw_throttle_forget(&a->token_requests, client_key(op));
-        (void)!cw_db_forget_failures(db, rows[0].who, NULL);
-    }
+    else if (op->is_counted && !op->rc && !op->tokens.error)
+        forget_failures(op, db, &rows[0]);
     return CW_OK;
 }
 
@@ -424,11 +436,12 @@ static cw_code ask(cw_oauth_op *op, const cw_oauth_token_request *request, cw_st
         return CW_NOMEM;
     counter_of(request->client_id, peer, op->counter);
     op->is_counted = true;
-    uint64_t wait =
-        cw_throttle_wait(&op->al->accounts->token_requests, client_key(op), cw_clock_ms());
+    cw_accounts *a = op->al->accounts;
+    uint64_t wait = cw_throttle_wait(&a->token_requests, client_key(op), cw_clock_ms());
+    uint64_t alone = cw_throttle_wait(&a->strangers, client_key(op), cw_clock_ms());
     cw_network_of(peer, &op->network);
-    if (wait && !cw_failures_may_read(op->al->accounts, &op->network)) {
-        *ret_wait_s = seconds_of(wait);
+    if (alone || (wait && !cw_failures_may_read(a, &op->network))) {
+        *ret_wait_s = seconds_of(alone > wait ? alone : wait);
         free_op(op);
         return CW_AGAIN;
     }
@@ -462,10 +475,11 @@ static cw_code run_keys(cw_store_job *job, cw_db *db, cw_err *err)
 }
 
 /* Set the network of the peer, and take one of its requests a minute. CW_AGAIN frees the op. */
-static cw_code take_turn(cw_oauth_op *op, cw_per_minute *rate, cw_str peer, uint32_t *ret_wait_s)
+static cw_code take_turn(cw_oauth_op *op, cw_per_minute *rate, unsigned level, cw_str peer,
+                         uint32_t *ret_wait_s)
 {
     cw_network_of(peer, &op->network);
-    *ret_wait_s = cw_per_minute_take(rate, op->network.keys[0], cw_clock_ms());
+    *ret_wait_s = cw_per_minute_take(rate, op->network.keys[level], cw_clock_ms());
     if (!*ret_wait_s)
         return CW_OK;
     free_op(op);
@@ -479,7 +493,7 @@ cw_code cw_oauth_ask_keys(cw_accounts *a, cw_loop *loop, cw_str peer, uint32_t *
     cw_oauth_op *op = new_op(a, loop, run_keys);
     if (!op)
         return CW_NOMEM;
-    cw_code rc = take_turn(op, &a->keys, peer, ret_wait_s);
+    cw_code rc = take_turn(op, &a->keys, 0, peer, ret_wait_s);
     return rc ? rc : begin(op, w);
 }
 
@@ -500,7 +514,10 @@ cw_code cw_oauth_begin_device(cw_accounts *a, cw_loop *loop, const cw_oauth_toke
     cw_oauth_op *op = new_op(a, loop, run_begin_device);
     if (!op)
         return CW_NOMEM;
-    cw_code rc = take_turn(op, &a->devices, peer, ret_wait_s);
+    /* The narrow one first: a request that it stops costs the neighbours nothing. */
+    cw_code rc = take_turn(op, &a->devices, 0, peer, ret_wait_s);
+    if (!rc)
+        rc = take_turn(op, &a->devices_around, CW_NETWORK_LEVELS - 1, peer, ret_wait_s);
     if (rc)
         return rc;
     cw_oauth_token_request all = *request;

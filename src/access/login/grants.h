@@ -41,7 +41,7 @@ typedef struct cw_oauth_grant {
 typedef struct cw_oauth_result {
     /* CW_OK. find_client: CW_NOTFOUND (unknown, or denied by the operator), CW_DECLINED (the id is
      * the URL of a document, and not denied: fetch it). issue_code: CW_GONE (the session has ended).
-     * end_grant: CW_NOTFOUND. begin_device: CW_LIMIT (too many devices wait). find_device,
+     * end_grant: CW_NOTFOUND. begin_device: CW_LIMIT (no user code is free). find_device,
      * decide_device: CW_NOTFOUND (no device waits under this code), CW_GONE (the session has ended).
      * ask_keys: CW_NOTFOUND (tokens are not JWTs). Those with ret_wait_s: CW_AGAIN (failures on
      * another server delay it). All: CW_IO, CW_TIMEOUT (no database), CW_NOMEM. */

@@ -148,11 +148,13 @@ struct cw_accounts {
     cw_oauth_settings *oauth;  /* likewise; NULL: this server issues no tokens */
     atomic_bool has_oauth;
     cw_throttle token_requests; /* failed ones, by client and network */
+    cw_throttle strangers;      /* likewise, of clients that the operator has not registered */
     cw_throttle user_codes;     /* wrong ones, by account */
     cw_network_throttle user_codes_made_up;
-    cw_per_minute devices; /* requests of devices, by network */
-    cw_per_minute keys;    /* requests for the public keys, likewise */
-    cw_token_uses uses;    /* the store's thread's */
+    cw_per_minute devices;        /* requests of devices, by network */
+    cw_per_minute devices_around; /* by the widest network */
+    cw_per_minute keys;           /* requests for the public keys, by network */
+    cw_token_uses uses;           /* the store's thread's */
     atomic_bool has_sessions;
     atomic_uint_least64_t n_ended; /* sessions, by this server; others change the generation */
     atomic_uint_least64_t roles_generation;

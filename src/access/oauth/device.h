@@ -12,7 +12,7 @@
  *
  * Ownership: texts of a result live in the arena.
  * Threads:   that of the database; cw_device_read_code: any.
- * Limits:    CW_DEVICE_MAX requests that wait, each for CW_DEVICE_LIFE_MS.
+ * Limits:    CW_DEVICE_MAX requests that wait, each for CW_DEVICE_LIFE_MS; the oldest gives way.
  */
 #ifndef CW_ACCESS_OAUTH_DEVICE_H
 #define CW_ACCESS_OAUTH_DEVICE_H
@@ -46,7 +46,8 @@ typedef struct cw_device {
 /* The letters that a person entered, in any case, with or without hyphens and spaces. False: it is no
  * such code. */
 bool cw_device_read_code(cw_str text, char out[CW_DEVICE_USER_CODE + 1]);
-/* Begin a login: `request` has the client, its address, scope and resource. CW_LIMIT: too many wait. */
+/* Begin a login: `request` has the client, its address, scope and resource. CW_LIMIT: no user code is
+ * free. */
 CW_MUST_USE cw_code cw_device_begin(cw_db *db, const cw_oauth_settings *settings,
                                     const cw_oauth_token_request *request, int64_t now,
                                     cw_arena *arena, cw_device_codes *ret, cw_err *err);

@@ -125,6 +125,7 @@ cw_code cw_oauth_exchange_authenticate(exchange *x, cw_err *err)
     if (rc && rc != CW_NOTFOUND)
         return rc;
     x->ret->client_id = r->client_id;
+    x->ret->is_registered = !rc && x->client.kind == CW_OAUTH_REGISTERED;
     if (rc || !has_authenticated(&x->client, r))
         return cw_oauth_exchange_refuse(x, CW_OAUTH_INVALID_CLIENT, BAD_CLIENT);
     return x->client.jwks.n ? use_assertion(x, err) : CW_OK;

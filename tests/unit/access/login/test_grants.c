@@ -8,6 +8,7 @@
 
 #include "access/login/session.h"
 #include "base/clock.h"
+#include "store/stmt.h"
 #include "support/oauth_fixture.h"
 #include "support/oom.h"
 
@@ -273,6 +274,54 @@ TEST(AS30_failures_of_a_client_count_in_its_network_until_a_success)
     assert_int_equal(guess("192.0.2.7", &wait_s), CW_OK);
 }
 
+/* The code of a request of a client that is not registered. */
+static cw_code ask_as_stranger(const char *client)
+{
+    asked a = ASKED;
+    uint32_t wait_s = 0;
+    cw_oauth_token_request r = {.type = CW_OAUTH_REFRESH_TOKEN,
+                                .client_id = cw_str_from(client),
+                                .refresh_token = CW_STR("cwr_x")};
+    cw_code rc = cw_oauth_ask_tokens(accounts, &loop, &r, CW_STR("10.0.0.1"), &wait_s, &a.waiter);
+    if (rc)
+        return rc;
+    finish(&a, rc);
+    assert_true(a.tokens.error == CW_OAUTH_INVALID_CLIENT ||
+                a.tokens.error == CW_OAUTH_INVALID_GRANT);
+    return a.rc;
+}
+
+static int64_t count_failures(void)
+{
+    cw_db_query q;
+    cw_stmt_open(&q, f.db, "SELECT count(*) FROM failure");
+    assert_true(cw_stmt_step(&q));
+    int64_t n = cw_stmt_i64(&q, 0);
+    assert_int_equal(cw_stmt_close(&q, NULL), CW_OK);
+    return n;
+}
+
+TEST(AS30_clients_that_anyone_can_make_up_fill_no_table)
+{
+    char id[64];
+    uint32_t wait_s = 0;
+    for (int i = 0; i < 10; i++) {
+        snprintf(id, sizeof id, i % 2 ? "https://%d.example/client" : "stranger-%d", i);
+        assert_int_equal(ask_as_stranger(id), CW_OK);
+    }
+    assert_int_equal(count_failures(), 0);
+    assert_int_equal(guess("10.0.0.1", &wait_s), CW_OK);
+    assert_int_equal(count_failures(), 1);
+    /* They must wait all the same. */
+    cw_code rc = CW_OK;
+    unsigned n = 0;
+    while (!rc && n++ < 2 * CW_ACCOUNTS_FREE_TOKEN_REQUESTS)
+        rc = ask_as_stranger("noise");
+    assert_int_equal(rc, CW_AGAIN);
+    assert_int_equal(n, CW_ACCOUNTS_FREE_TOKEN_REQUESTS + 1);
+    assert_int_equal(count_failures(), 1);
+}
+
 TEST(one_who_has_left_is_not_called)
 {
     asked left = ASKED, other = ASKED;
@@ -362,6 +411,7 @@ int main(void)
         T(AS28_grants_of_an_account_are_listed_and_ended_by_it_alone),
         T(AS26_a_revoked_token_is_gone),
         T(AS30_failures_of_a_client_count_in_its_network_until_a_success),
+        T(AS30_clients_that_anyone_can_make_up_fill_no_table),
         T(one_who_has_left_is_not_called),
         T(AS1_nothing_can_be_asked_of_a_server_that_is_off),
         T(every_failed_allocation_is_reported),

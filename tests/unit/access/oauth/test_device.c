@@ -137,6 +137,33 @@ TEST(AS31_a_denied_or_expired_login_gives_no_token)
     assert_int_equal(poll_at(&expired, OAUTH_NOW + CW_DEVICE_LIFE_MS), CW_OAUTH_EXPIRED_TOKEN);
 }
 
+/* As many as may wait, all of them younger than the one that waits. */
+static void fill_devices(void)
+{
+    cw_db_query q;
+    cw_stmt_open(&q, f.db,
+                 "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)"
+                 " INSERT INTO oauth_device (hash, code, client, record, resource, scopes, address,"
+                 " created, expires, polled, pause) SELECT randomblob(32), randomblob(32), client,"
+                 " record, resource, scopes, address, created + i, expires + i, polled, pause"
+                 " FROM oauth_device, n");
+    cw_stmt_bind_i64(&q, 1, CW_DEVICE_MAX);
+    assert_int_equal(cw_stmt_run(&q, NULL), CW_OK);
+    assert_int_equal(count_devices(), CW_DEVICE_MAX);
+}
+
+TEST(AS31_the_oldest_of_too_many_devices_gives_way)
+{
+    cw_device_codes oldest, newest;
+    assert_int_equal(begin("app", &oldest), CW_OK);
+    fill_devices();
+    assert_int_equal(begin("app", &newest), CW_OK);
+    assert_int_equal(newest.refusal.error, CW_OAUTH_NO_ERROR);
+    assert_int_equal(count_devices(), CW_DEVICE_MAX);
+    assert_int_equal(find(&newest), CW_OK);
+    assert_int_equal(poll_at(&oldest, OAUTH_NOW), CW_OAUTH_INVALID_GRANT);
+}
+
 TEST(AS31_a_client_that_is_not_registered_for_it_gets_no_codes)
 {
     cw_device_codes codes;
@@ -212,6 +239,7 @@ int main(void)
         cmocka_unit_test(AS31_other_texts_are_no_user_codes),
         T(AS31_a_device_that_polls_early_waits_longer_and_gets_tokens_once),
         T(AS31_a_denied_or_expired_login_gives_no_token),
+        T(AS31_the_oldest_of_too_many_devices_gives_way),
         T(AS31_a_client_that_is_not_registered_for_it_gets_no_codes),
         T(a_login_that_began_before_a_rotation_goes_on),
         T(a_failed_allocation_loses_no_login_of_a_device),
