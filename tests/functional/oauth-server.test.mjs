@@ -6,7 +6,7 @@ import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import * as client1 from "@modelcontextprotocol/sdk/client/auth.js";
 import { bearer, call, discover, startAccounts } from "./support/accounts.mjs";
-import { navigate } from "./support/authorize.mjs";
+import { navigate, register } from "./support/authorize.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { hiddenField, logIn, sameOrigin, visit } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
@@ -558,6 +558,41 @@ test("AS12, AS32: without a person too, a token is for the resource that was ask
     assert.equal(audienceOf(await ask({ resource })), resource);
     assert.equal((await who(server, narrow)).status, 401);
     assert.equal(JSON.parse(await server.cli("grant", "list", "--json")).length, 2);
+});
+
+test("AS28: a person with very many grants sees all of them, and can end each", async (t) => {
+    const server = await startServer();
+    t.after(() => server.stop());
+    const { cookie } = await logIn(server, "alice", "s3cret");
+    const { client_id } = await register(server, { client_name: "&".repeat(64), redirect_uris: [redirect_uri] });
+    for (let i = 0; i < 200; i++) {
+        const { status, text } = await exchange(server, await allow(server, cookie, { ...app, client_id }), { client_id });
+        assert.equal(status, 200, text);
+    }
+    const grants = [];
+    let where = "/account/grants";
+    let page;
+    for (; where !== undefined; where = /<a href="([^"]*\?before=\d+)">/.exec(page.text)?.[1]) {
+        page = await visit(server, where, { headers: { Cookie: cookie } });
+        assert.equal(page.status, 200, page.text);
+        grants.push(...[...page.text.matchAll(/name="grant" value="(\d+)"/g)].map(([, id]) => Number(id)));
+    }
+    assert.equal(new Set(grants).size, 200);
+    assert.deepEqual(
+        grants,
+        grants.toSorted((a, b) => b - a),
+    );
+    const answer = await visit(server, "/account/grants", {
+        method: "POST",
+        headers: { ...sameOrigin(server), Cookie: cookie },
+        form: { csrf: hiddenField(page.text, "csrf"), grant: grants.at(-1) },
+    });
+    assert.equal(answer.status, 303, answer.text);
+    assert.equal(JSON.parse(await server.cli("grant", "list", "--json")).length, 199);
+    for (const before of ["x", "-1", "99999999999999999999999", ""]) {
+        const wrong = await visit(server, `/account/grants?before=${before}`, { headers: { Cookie: cookie } });
+        assert.equal(hiddenField(wrong.text, "grant"), String(grants[0]));
+    }
 });
 
 // Of its own: failures of a network beyond a rate become one record a minute.

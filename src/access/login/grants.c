@@ -9,7 +9,7 @@
 #include "access/oauth/keys.h"
 #include "base/clock.h"
 
-#define OP_MAX_BYTES ((size_t)4 << 20) /* all grants of an account */
+#define OP_MAX_BYTES ((size_t)4 << 20) /* CW_OAUTH_GRANTS_LISTED grants */
 
 /* One operation; on the heap, because it may outlive the request that waits for it. */
 typedef struct cw_oauth_op {
@@ -620,18 +620,27 @@ static cw_code keep_grant(const cw_db_oauth_grant *row, void *ctx, cw_err *err)
     return rc;
 }
 
+static cw_code list_grant(const cw_db_oauth_grant *row, void *ctx, cw_err *err)
+{
+    const cw_oauth_op *op = ctx;
+    bool is_shown = !op->grant || row->id < op->grant;
+    return is_shown && op->n_grants < CW_OAUTH_GRANTS_LISTED ? keep_grant(row, ctx, err) : CW_OK;
+}
+
 static cw_code run_list(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_oauth_op *op = of_job(job);
-    return cw_db_each_oauth_grant(db, op->account, keep_grant, op, err);
+    return cw_db_each_oauth_grant(db, op->account, list_grant, op, err);
 }
 
-cw_code cw_oauth_list_grants(cw_accounts *a, cw_loop *loop, int64_t account, cw_oauth_waiter *w)
+cw_code cw_oauth_list_grants(cw_accounts *a, cw_loop *loop, int64_t account, int64_t before,
+                             cw_oauth_waiter *w)
 {
     cw_oauth_op *op = new_op(a, loop, run_list);
     if (!op)
         return CW_NOMEM;
     op->account = account;
+    op->grant = before;
     return begin(op, w);
 }
 

@@ -121,9 +121,10 @@ typedef struct cw_oauth_device_decision {
 CW_MUST_USE cw_code cw_oauth_decide_device(cw_accounts *a, cw_loop *loop,
                                            const cw_oauth_device_decision *decision,
                                            cw_oauth_waiter *w);
-/* The grants of an account. */
+/* The newest grants of an account, at most so many. `before`: only those with a smaller number; 0: all. */
+#define CW_OAUTH_GRANTS_LISTED 128u
 CW_MUST_USE cw_code cw_oauth_list_grants(cw_accounts *a, cw_loop *loop, int64_t account,
-                                         cw_oauth_waiter *w);
+                                         int64_t before, cw_oauth_waiter *w);
 /* The grant of an access token, by the SHA-256 of the token; result->client is its client as it is now.
  * CW_NOTFOUND. */
 CW_MUST_USE cw_code cw_oauth_find_token_grant(cw_accounts *a, cw_loop *loop,

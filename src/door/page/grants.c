@@ -13,9 +13,13 @@
 #define FORGED "This form has expired, or came from another site. Please try again."
 #define DATE_LEN 10u /* of an ISO date and time */
 
+/* Of one page; there are fewer than CW_OAUTH_GRANTS_LISTED. */
+#define MAX_SHOWN 100u
+#define MAX_BYTES (CW_HTML_MAX_BYTES / 2)
+
 typedef struct shown {
     cw_visit visit;
-    int64_t grant; /* to be ended */
+    int64_t grant; /* to be ended; of a list: older ones are shown; 0: all */
 } shown;
 
 /* ---- GET ---- */
@@ -49,6 +53,25 @@ static void add_grant(cw_buf *out, const cw_oauth_grant *grant, cw_str action, c
     cw_buf_add(out, CW_STR("<button>End access</button>\n</form>\n</li>\n"));
 }
 
+static void add_grants(cw_buf *out, const cw_oauth_result *result, cw_str action, cw_str csrf)
+{
+    size_t i = 0;
+    if (!result->n_grants) {
+        cw_buf_add(out, CW_STR("<p>You have not allowed any application.</p>\n"));
+        return;
+    }
+    cw_buf_add(out, CW_STR("<ul>\n"));
+    while (i < result->n_grants && i < MAX_SHOWN && out->n < MAX_BYTES)
+        add_grant(out, &result->grants[i++], action, csrf);
+    cw_buf_add(out, CW_STR("</ul>\n"));
+    if (i == result->n_grants)
+        return;
+    cw_buf_add(out, CW_STR("<p><a href=\""));
+    cw_html_add_text(out, action);
+    cw_buf_printf(out, "?before=%lld\">Applications that you allowed earlier</a></p>\n",
+                  (long long)result->grants[i - 1].id);
+}
+
 static void on_list(cw_oauth_waiter *waiter, const cw_oauth_result *result)
 {
     cw_visit *v = CW_CONTAINER(waiter, cw_visit, grants);
@@ -65,14 +88,7 @@ static void on_list(cw_oauth_waiter *waiter, const cw_oauth_result *result)
     cw_buf_add(&b, CW_STR("<p>You are logged in as <strong>"));
     cw_html_add_text(&b, v->name);
     cw_buf_add(&b, CW_STR("</strong>.</p>\n"));
-    if (!result->n_grants)
-        cw_buf_add(&b, CW_STR("<p>You have not allowed any application.</p>\n"));
-    if (result->n_grants)
-        cw_buf_add(&b, CW_STR("<ul>\n"));
-    for (size_t i = 0; i < result->n_grants; i++)
-        add_grant(&b, &result->grants[i], action, cw_str_from(csrf));
-    if (result->n_grants)
-        cw_buf_add(&b, CW_STR("</ul>\n"));
+    add_grants(&b, result, action, cw_str_from(csrf));
     cw_html_send(v->req, &page, &b);
 }
 
@@ -85,7 +101,7 @@ static void list(cw_visit *v, const cw_login *login)
     v->grants.fn = on_list;
     cw_visit_wait(v);
     if (cw_oauth_list_grants(cw_runtime_accounts(v->rl), cw_http_req_loop(v->req), v->account,
-                             &v->grants))
+                             CW_CONTAINER(v, shown, visit)->grant, &v->grants))
         cw_visit_refuse(v, 503, UNAVAILABLE);
 }
 
@@ -105,11 +121,25 @@ static shown *begin(cw_http_req *req, cw_runtime *runtime)
     return NULL;
 }
 
+/* The parameter `before`; 0: none, or not such a number. */
+static int64_t read_before(cw_http_req *req)
+{
+    cw_str rest = cw_http_req_query(req), name, value;
+    uint64_t before = 0;
+    while (rest.p && !cw_query_next(&rest, cw_http_req_arena(req), &name, &value)) {
+        if (cw_str_is(name, "before") && !cw_str_to_u64(value, &before))
+            return 0;
+    }
+    return before <= INT64_MAX ? (int64_t)before : 0;
+}
+
 static void on_get(cw_http_req *req, void *self)
 {
     shown *s = begin(req, self);
-    if (s)
-        cw_visit_resume(&s->visit, list);
+    if (!s)
+        return;
+    s->grant = read_before(req);
+    cw_visit_resume(&s->visit, list);
 }
 
 /* ---- POST ---- */

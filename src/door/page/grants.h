@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* grants.h - the page where people see which applications they have allowed, and end their access.
  *
- *     GET /account/grants     the grants of the account, with a button for each
+ *     GET /account/grants     the grants of the account, with a button for each; ?before=NUMBER: older ones
  *     POST /account/grants    csrf, grant: its access ends at once
  *
  * Threads: add_routes on the main thread; everything else on the loop of the request.

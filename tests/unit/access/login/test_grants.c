@@ -211,10 +211,10 @@ TEST(AS28_grants_of_an_account_are_listed_and_ended_by_it_alone)
     cw_oauth_token_request r = serve();
     cw_oauth_tokens tokens = ask_tokens(&r);
     asked list = ASKED, others = ASKED, foreign = ASKED, own = ASKED, empty = ASKED;
-    finish(&list, cw_oauth_list_grants(accounts, &loop, f.account, &list.waiter));
+    finish(&list, cw_oauth_list_grants(accounts, &loop, f.account, 0, &list.waiter));
     assert_int_equal(list.n_grants, 1);
     assert_int_equal(list.first_grant, tokens.grant);
-    finish(&others, cw_oauth_list_grants(accounts, &loop, f.account + 1, &others.waiter));
+    finish(&others, cw_oauth_list_grants(accounts, &loop, f.account + 1, 0, &others.waiter));
     assert_int_equal(others.n_grants, 0);
     finish(&foreign,
            cw_oauth_end_grant(accounts, &loop, f.account + 1, tokens.grant, &foreign.waiter));
@@ -223,7 +223,7 @@ TEST(AS28_grants_of_an_account_are_listed_and_ended_by_it_alone)
     finish(&own, cw_oauth_end_grant(accounts, &loop, f.account, tokens.grant, &own.waiter));
     assert_int_equal(own.rc, CW_OK);
     assert_false(oauth_fixture_has_token(&f, tokens.access_token));
-    finish(&empty, cw_oauth_list_grants(accounts, &loop, f.account, &empty.waiter));
+    finish(&empty, cw_oauth_list_grants(accounts, &loop, f.account, 0, &empty.waiter));
     assert_int_equal(empty.n_grants, 0);
 }
 
@@ -325,10 +325,10 @@ TEST(AS30_clients_that_anyone_can_make_up_fill_no_table)
 TEST(one_who_has_left_is_not_called)
 {
     asked left = ASKED, other = ASKED;
-    assert_int_equal(cw_oauth_list_grants(accounts, &loop, f.account, &left.waiter), CW_OK);
+    assert_int_equal(cw_oauth_list_grants(accounts, &loop, f.account, 0, &left.waiter), CW_OK);
     cw_oauth_cancel(&left.waiter);
     cw_oauth_cancel(&left.waiter);
-    finish(&other, cw_oauth_list_grants(accounts, &loop, f.account, &other.waiter));
+    finish(&other, cw_oauth_list_grants(accounts, &loop, f.account, 0, &other.waiter));
     assert_int_equal(left.calls, 0);
 }
 
@@ -336,7 +336,7 @@ TEST(AS1_nothing_can_be_asked_of_a_server_that_is_off)
 {
     asked a = ASKED;
     cw_accounts_set_oauth(accounts, NULL);
-    assert_int_equal(cw_oauth_list_grants(accounts, &loop, f.account, &a.waiter), CW_NOMEM);
+    assert_int_equal(cw_oauth_list_grants(accounts, &loop, f.account, 0, &a.waiter), CW_NOMEM);
     assert_int_equal(cw_oauth_find_client(accounts, &loop, CW_STR("app"), &a.waiter), CW_NOMEM);
     turn();
     assert_int_equal(a.calls, 0);
@@ -364,7 +364,7 @@ static cw_code ask_tokens_again(asked *a)
 
 static cw_code ask_list(asked *a)
 {
-    return cw_oauth_list_grants(accounts, &loop, f.account, &a->waiter);
+    return cw_oauth_list_grants(accounts, &loop, f.account, 0, &a->waiter);
 }
 
 /* It fails at once, or later, or it succeeds; the next one succeeds. */
