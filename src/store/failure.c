@@ -43,10 +43,11 @@ typedef struct texts {
     "INSERT INTO failure (who, n, at, until) VALUES (?1, 0, " now ", " now " + " KNOWN_MS ")"      \
     " ON CONFLICT (who) DO UPDATE SET n = 0, at = excluded.at, until = excluded.until"
 
+/* Of clients first: a stranger with many networks can add any number of them. */
 #define TRIM(now)                                                                                  \
     "DELETE FROM failure WHERE until <= " now " OR who IN"                                         \
     " (SELECT who FROM failure WHERE until > " now                                                 \
-    " ORDER BY at DESC LIMIT 1000000000 OFFSET " MAX_ROWS ")"
+    " ORDER BY who LIKE 'client:%', at DESC LIMIT 1000000000 OFFSET " MAX_ROWS ")"
 
 static void open_for(cw_db_query *q, cw_db *db, const texts *sql)
 {

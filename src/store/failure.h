@@ -39,7 +39,8 @@ CW_MUST_USE cw_code cw_db_forget_failures(cw_db *db, cw_str who, cw_err *err);
 /* A login has succeeded: the counter has no failures, and its row stays for
  * CW_DB_KNOWN_NETWORK_MS. */
 CW_MUST_USE cw_code cw_db_know_network(cw_db *db, cw_str who, cw_err *err);
-/* Remove rows that do not count any more, and the oldest beyond CW_DB_FAILURE_ROWS. */
+/* Remove rows that do not count any more. Beyond CW_DB_FAILURE_ROWS, remove those of clients and then
+ * the others, the oldest first. */
 CW_MUST_USE cw_code cw_db_trim_failures(cw_db *db, cw_err *err);
 
 #endif

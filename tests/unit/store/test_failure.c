@@ -139,6 +139,21 @@ TEST(rows_are_bounded)
     assert_int_equal(look(CW_STR("guess:2")).left_ms, 0);
 }
 
+/* Each network has one of each client, and nothing bounds the number of networks of a stranger. */
+TEST(counters_of_clients_displace_no_others)
+{
+    add(alice, 5);
+    assert_int_equal(cw_db_know_network(db, pair, &err), CW_OK);
+    run("WITH RECURSIVE many (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM many WHERE i < 100001)"
+        " INSERT INTO failure (who, n, at, until)"
+        " SELECT 'client:' || i, 1, 8000000000000000 + i, 9000000000000000 FROM many");
+    assert_int_equal(cw_db_trim_failures(db, &err), CW_OK);
+    assert_int_equal(look(alice).n, 5);
+    assert_true(look(pair).left_ms > 0);
+    assert_int_equal(look(CW_STR("client:3")).left_ms, 0);
+    assert_true(look(CW_STR("client:4")).left_ms > 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -150,6 +165,7 @@ int main(void)
         T(a_network_is_known_for_thirty_days),
         T(a_changed_account_has_no_failures),
         T(rows_are_bounded),
+        T(counters_of_clients_displace_no_others),
     };
     return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
 }
