@@ -67,6 +67,8 @@ void replica_fixture_join(replica_fixture *f)
         usleep(500);
     }
     assert_true(cw_replicas_has_others(f->replicas));
+    /* The job of the tick goes on to letters, which a test may read on its own thread: it ends first. */
+    check(store_fixture_ask(f->store), &(cw_err){.msg = "the store does not answer"});
 }
 
 void replica_fixture_stop(replica_fixture *f)
