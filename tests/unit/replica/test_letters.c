@@ -433,12 +433,12 @@ static void send_lasting_text(cw_str text, int64_t until)
 TEST(lasting_letters_wait_for_a_database_that_cannot_be_written)
 {
     const cw_letter short_lived = {.to = CW_LETTER_ALL, .bytes = CW_STR("lost")};
-    n_written = 0;
+    n_written = one_at = 0;
     n_read = 0;
     assert_int_equal(cw_db_begin(db, &err), CW_OK);
     send_lasting_text(CW_STR("first"), LATER);
     wait_until(is_quiet);
-    send_lasting_text(CW_STR("over"), cw_clock_wall_ms() + 1);
+    send_lasting_text(CW_STR("one"), cw_clock_wall_ms() + 1);
     send_lasting_text(CW_STR("second"), LATER);
     assert_int_equal(cw_replicas_send(replicas, &short_lived, 0), CW_OK);
     wait_until(is_quiet);
@@ -449,7 +449,8 @@ TEST(lasting_letters_wait_for_a_database_that_cannot_be_written)
     assert_int_equal(n_waiting(), 3);
     cw_replicas_tick(replicas);
     assert_kept(2);
-    assert_string_equal(last_bytes, "second");
+    /* Which of the others is last depends on the attempt that took the first. */
+    assert_int_equal(one_at, 0);
     wait_until(is_quiet);
     assert_int_equal(n_waiting(), 0);
     assert_int_equal(cw_db_take_letters(db, REPLICA_FIXTURE_OTHER, count_row, NULL, &err), CW_OK);
