@@ -7,11 +7,11 @@ import { basic, databasePath } from "./support/accounts.mjs";
 import { startSite } from "./support/drupal.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { assertToolError, callTool, callToolWell, startBridge, toolNames, toolOf, untilTool } from "./support/mcp.mjs";
-import { runCauseway, slowness } from "./support/programs.mjs";
+import { patience, runCauseway } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
-const timeout = 1000 * slowness;
+const timeout = patience(1_000);
 const login = basic("robot", "pa ss:word").Authorization;
 const examples = ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"];
 

@@ -235,14 +235,14 @@ suite("a call that waited too long", { concurrency: true }, () => {
     test("says so where a service is the one that it waited for", async (t) => {
         const service = await startService();
         t.after(() => service.stop());
-        const methods = [{ method: "wait", timeout: "5s" }, "echo", "add"];
+        const methods = [{ method: "wait", timeout: "60s" }, "echo", "add"];
         const source = { name: "s", url: service.url, openrpc: writeOpenRpc(), prefix: "s.", methods };
         const server = await startBridge({
             config: { loops: 1, sources: [{ ...source, connections: 1, timeout: "500ms" }] },
         });
         t.after(() => server.stop());
         await untilTool(server, "s.wait");
-        const first = callTool(server, "s.wait", { ms: 1_500 });
+        const first = callTool(server, "s.wait", { ms: patience(1_500) });
         await eventually(() => service.open === 1, "the first call is there");
         const { json } = await callTool(server, "s.echo", { message: "x" });
         const text = json.result.content[0].text;

@@ -566,7 +566,9 @@ test("AS28: a person with very many grants sees all of them, and can end each", 
     const { cookie } = await logIn(server, "alice", "s3cret");
     const { client_id } = await register(server, { client_name: "&".repeat(64), redirect_uris: [redirect_uri] });
     for (let i = 0; i < 200; i++) {
-        const { status, text } = await exchange(server, await allow(server, cookie, { ...app, client_id }), { client_id });
+        const { status, text } = await exchange(server, await allow(server, cookie, { ...app, client_id }), {
+            client_id,
+        });
         assert.equal(status, 200, text);
     }
     const grants = [];

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { addPlugin, callToolWell, rpc, startBridge, toolNames, untilTool } from "./support/mcp.mjs";
+import { addPlugin, callTool, rpc, startBridge, toolNames, untilTool } from "./support/mcp.mjs";
 import { compilePlugin, newFolder, permissions, versionSource } from "./support/plugins.mjs";
 import { binary, buildFolder, Program, runCauseway } from "./support/programs.mjs";
 import { patience, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
@@ -267,7 +267,11 @@ test("a call whose plugin is gone ends at its time limit", async (t) => {
     for (const { status } of await Promise.all(calls)) {
         assert.equal(status, 500);
     }
-    await callToolWell(server, "test.echo", { message: "x" });
+    // A busy machine may need longer than this limit to start the other plugin.
+    await eventually(
+        () => callTool(server, "test.echo", { message: "x" }).then(({ json }) => !json.result.isError),
+        "x",
+    );
 });
 
 const limitFiles = (server, n) => execFileSync("prlimit", ["--pid", String(server.pid), `--nofile=${n}:`]);
