@@ -7,7 +7,7 @@
 #include "config/overlay.h"
 #include "support/oom.h"
 
-TEST(the_ways_to_a_service_fill_their_fields)
+TEST(the_addresses_of_a_service_fill_their_fields)
 {
     cw_config *c = config_of("sources:\n"
                              "  - name: a\n"
@@ -653,7 +653,7 @@ TEST(without_memory_nothing_is_equal)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_ways_to_a_service_fill_their_fields),
+        cmocka_unit_test(the_addresses_of_a_service_fill_their_fields),
         cmocka_unit_test(how_a_service_speaks_fills_its_fields),
         cmocka_unit_test(a_greeting_is_yes_or_no_in_every_spelling),
         cmocka_unit_test(an_empty_mapping_is_not_nothing),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Loads of services that have a hub, which end in every way, and what a source takes over from the
- * one before. */
+/* Loads of services with a shared connection, which end in every way, and state that a source takes over
+ * from the one before. */
 #include "source/remote/remote_int.h"
 #include "support/shared_conn_fixture.h"
 
@@ -36,7 +36,7 @@ static cw_config_remote described(void)
     return config;
 }
 
-/* Only the listener and the loop: loads make hubs of their own. */
+/* Only the listener and the loop: loads make connections of their own. */
 static void open_service(shared_conn_fixture *l)
 {
     memset(l, 0, sizeof *l);
@@ -121,7 +121,7 @@ TEST(a_load_may_be_cancelled_at_the_end_of_the_loop)
     }
 }
 
-TEST(a_load_that_is_cancelled_leaves_a_hub_that_was_there_before)
+TEST(a_load_that_is_cancelled_leaves_a_connection_that_was_there_before)
 {
     shared_conn_fixture l;
     load first, second;
@@ -152,7 +152,7 @@ TEST(a_load_that_is_cancelled_leaves_a_hub_that_was_there_before)
 
 /* ---- what is taken over ---- */
 
-TEST(a_source_counts_as_a_user_of_its_hub)
+TEST(a_source_counts_as_a_user_of_its_connection)
 {
     shared_conn_fixture l;
     load x;
@@ -253,8 +253,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_load_that_is_cancelled_ends_its_connection),
         cmocka_unit_test(a_load_may_be_cancelled_at_the_end_of_the_loop),
-        cmocka_unit_test(a_load_that_is_cancelled_leaves_a_hub_that_was_there_before),
-        cmocka_unit_test(a_source_counts_as_a_user_of_its_hub),
+        cmocka_unit_test(a_load_that_is_cancelled_leaves_a_connection_that_was_there_before),
+        cmocka_unit_test(a_source_counts_as_a_user_of_its_connection),
         cmocka_unit_test(the_breaker_is_that_of_the_source_before),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };

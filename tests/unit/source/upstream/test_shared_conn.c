@@ -418,7 +418,7 @@ TEST(too_many_calls_are_refused)
     shared_conn_close(&l);
 }
 
-TEST(a_hub_that_closes_fails_what_runs_and_what_comes)
+TEST(a_connection_that_closes_fails_what_runs_and_what_comes)
 {
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0}, c = {0};
@@ -438,7 +438,7 @@ TEST(a_hub_that_closes_fails_what_runs_and_what_comes)
     shared_conn_close(&l);
 }
 
-TEST(a_hub_can_close_while_it_opens)
+TEST(a_connection_can_close_while_it_opens)
 {
     shared_conn_fixture l;
     shared_conn_call s = {0};
@@ -533,7 +533,7 @@ TEST(calls_of_several_loops_come_home)
     shared_conn_close(&l);
 }
 
-TEST(calls_of_a_hub_that_closes_come_home_too)
+TEST(calls_of_a_connection_that_closes_come_home_too)
 {
     shared_conn_fixture l;
     static other o;
@@ -686,11 +686,11 @@ int main(void)
         cmocka_unit_test(what_is_no_framing_ends_it),
         cmocka_unit_test(one_who_has_left_is_told_nothing),
         cmocka_unit_test(too_many_calls_are_refused),
-        cmocka_unit_test(a_hub_that_closes_fails_what_runs_and_what_comes),
-        cmocka_unit_test(a_hub_can_close_while_it_opens),
+        cmocka_unit_test(a_connection_that_closes_fails_what_runs_and_what_comes),
+        cmocka_unit_test(a_connection_can_close_while_it_opens),
         cmocka_unit_test(when_the_loops_have_ended_nobody_is_told),
         cmocka_unit_test(calls_of_several_loops_come_home),
-        cmocka_unit_test(calls_of_a_hub_that_closes_come_home_too),
+        cmocka_unit_test(calls_of_a_connection_that_closes_come_home_too),
         cmocka_unit_test(loops_of_other_threads_call_at_once),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls that are cancelled, calls with more time than others, and hubs that somebody else takes the
- * place of. */
+/* Calls that are cancelled, calls with more time than others, and connections that are replaced. */
 #include "support/shared_conn_fixture.h"
 
 static const cw_config_init_call hello[] = {
@@ -77,23 +76,23 @@ TEST(patience_ends_too_and_with_it_the_connection)
     config.timeout_ms = 60;
     shared_conn_open(&l, config);
     service_listen(&l);
+    uint64_t began = cw_loop_now(&l.client.loop);
     shared_conn_send(&l, &patient);
     service_expect(&l, CALL(1));
-    uint64_t began = cw_loop_now(&l.client.loop);
     shared_conn_expect(&l, &patient, CW_CLIENT_SLOW, "in time");
     assert_true(cw_loop_now(&l.client.loop) - began >= 150);
     client_run_until(&l.client, service_next_line(&l) == NULL && l.ended);
     service_hang_up(&l);
-    /* Who has less time is cancelled by whoever gave it. */
+    /* A call with less time than the service is cancelled by its caller. */
     shared_conn_send(&l, &quick);
     service_expect(&l, CALL(2));
     shared_conn_expect(&l, &quick, CW_CLIENT_SLOW, "in time");
     shared_conn_close(&l);
 }
 
-/* ---- hubs ---- */
+/* ---- retired connections ---- */
 
-TEST(a_retired_hub_serves_those_who_use_it)
+TEST(a_retired_connection_serves_those_who_use_it)
 {
     static const cw_str changed[] = {CW_STR_INIT("changed")};
     shared_conn_fixture l;
@@ -123,7 +122,7 @@ TEST(a_retired_hub_serves_those_who_use_it)
     shared_conn_close(&l);
 }
 
-TEST(a_retired_hub_that_nobody_uses_ends_at_once)
+TEST(a_retired_connection_without_users_ends_at_once)
 {
     shared_conn_fixture l;
     shared_conn_call a = {0};
@@ -138,7 +137,7 @@ TEST(a_retired_hub_that_nobody_uses_ends_at_once)
     shared_conn_close(&l);
 }
 
-TEST(a_retired_hub_ends_with_its_loop)
+TEST(a_retired_connection_ends_with_its_loop)
 {
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
@@ -162,7 +161,7 @@ TEST(a_retired_hub_ends_with_its_loop)
     assert_int_equal(a.calls + b.calls, 0);
 }
 
-TEST(a_way_may_outlive_a_hub_that_was_dropped)
+TEST(an_upstream_may_outlive_a_connection_that_was_dropped)
 {
     shared_conn_fixture l;
     shared_conn_call a = {0}, b = {0};
@@ -183,7 +182,7 @@ TEST(a_way_may_outlive_a_hub_that_was_dropped)
     assert_int_equal(a.calls + b.calls, 0);
 }
 
-/* ---- which hub serves whom ---- */
+/* ---- which connection serves which calls ---- */
 
 static cw_endpoint *service_of(cw_config_remote config)
 {
@@ -194,7 +193,7 @@ static cw_endpoint *service_of(cw_config_remote config)
     return s;
 }
 
-TEST(a_hub_fits_what_it_would_be_made_of)
+TEST(a_connection_fits_what_it_would_be_made_of)
 {
     static const cw_str changed[] = {CW_STR_INIT("changed")}, other[] = {CW_STR_INIT("other")};
     cw_config_remote from = shared_conn_config();
@@ -238,11 +237,11 @@ int main(void)
         cmocka_unit_test(nothing_is_opened_for_a_call_that_was_cancelled),
         cmocka_unit_test(a_call_may_have_more_time_than_the_service),
         cmocka_unit_test(patience_ends_too_and_with_it_the_connection),
-        cmocka_unit_test(a_retired_hub_serves_those_who_use_it),
-        cmocka_unit_test(a_retired_hub_that_nobody_uses_ends_at_once),
-        cmocka_unit_test(a_retired_hub_ends_with_its_loop),
-        cmocka_unit_test(a_way_may_outlive_a_hub_that_was_dropped),
-        cmocka_unit_test(a_hub_fits_what_it_would_be_made_of),
+        cmocka_unit_test(a_retired_connection_serves_those_who_use_it),
+        cmocka_unit_test(a_retired_connection_without_users_ends_at_once),
+        cmocka_unit_test(a_retired_connection_ends_with_its_loop),
+        cmocka_unit_test(an_upstream_may_outlive_a_connection_that_was_dropped),
+        cmocka_unit_test(a_connection_fits_what_it_would_be_made_of),
     };
     return cmocka_run_group_tests(tests, service_path_setup, NULL);
 }

@@ -113,10 +113,10 @@ static cw_config_remote with_token(const fake_server *t)
 {
     static char url[64];
     snprintf(url, sizeof url, "http://127.0.0.1:%u/token", t->port);
-    setenv("HUB_CLIENT_SECRET", "s3cret", 1);
+    setenv("CONN_CLIENT_SECRET", "s3cret", 1);
     return (cw_config_remote){.oauth = {.token_url = cw_str_from(url),
                                         .client_id = CW_STR("us"),
-                                        .client_secret_environment = CW_STR("HUB_CLIENT_SECRET")}};
+                                        .client_secret_environment = CW_STR("CONN_CLIENT_SECRET")}};
 }
 
 TEST(headers_and_the_secret_are_shown_and_may_be_refused)
@@ -129,14 +129,14 @@ TEST(headers_and_the_secret_are_shown_and_may_be_refused)
         {"basic", "", "\r\nAuthorization: Basic czNjcmV0\r\n"},
         {"header", "X-Key", "\r\nX-Key: s3cret\r\n"},
     };
-    setenv("HUB_SECRET", "s3cret", 1);
+    setenv("CONN_SECRET", "s3cret", 1);
     for (size_t i = 0; i < CW_COUNT(cases); i++) {
         fake_server f;
         line l;
         cw_config_remote config = {.headers = {tenant, 1},
                                    .secret = {.as = cw_str_from(cases[i].as),
                                               .name = cw_str_from(cases[i].name),
-                                              .environment = CW_STR("HUB_SECRET")}};
+                                              .environment = CW_STR("CONN_SECRET")}};
         fake_server_start(&f, SCRIPTS(refuses), 1);
         open_line(&l, config, f.port);
         assert_fails(&l, "the service refuses our credentials, or asks for some: HTTP 401");
@@ -184,7 +184,7 @@ TEST(without_a_token_nobody_is_asked)
     fake_server_stop(&t);
 }
 
-TEST(a_hub_can_close_while_it_waits_for_a_token)
+TEST(a_connection_can_close_while_it_waits_for_a_token)
 {
     fake_server t;
     line l;
@@ -205,7 +205,7 @@ TEST(the_way_is_another_one_with_other_credentials)
 {
     static const cw_config_pair one[] = {{CW_STR_INIT("X-Tenant"), CW_STR_INIT("1")}};
     static const cw_config_pair two[] = {{CW_STR_INIT("X-Tenant"), CW_STR_INIT("2")}};
-    setenv("HUB_CLIENT_SECRET", "s3cret", 1);
+    setenv("CONN_CLIENT_SECRET", "s3cret", 1);
     const cw_config_remote plain = {.name = CW_STR("s"), .url = CW_STR("wss://a/rpc")};
     cw_config_remote others[7];
     for (size_t i = 0; i < CW_COUNT(others); i++)
@@ -218,7 +218,7 @@ TEST(the_way_is_another_one_with_other_credentials)
     others[5].url = CW_STR("ws://a/rpc");
     others[6].oauth.token_url = CW_STR("https://b/token");
     others[6].oauth.client_id = CW_STR("us");
-    others[6].oauth.client_secret_environment = CW_STR("HUB_CLIENT_SECRET");
+    others[6].oauth.client_secret_environment = CW_STR("CONN_CLIENT_SECRET");
     cw_endpoint *all[CW_COUNT(others)], *twin;
     for (size_t i = 0; i < CW_COUNT(others); i++)
         assert_int_equal(cw_endpoint_new(&others[i], NULL, &all[i], NULL), CW_OK);
@@ -273,7 +273,7 @@ int main(void)
         cmocka_unit_test(headers_and_the_secret_are_shown_and_may_be_refused),
         cmocka_unit_test(a_token_is_shown_and_one_that_is_refused_is_not_shown_again),
         cmocka_unit_test(without_a_token_nobody_is_asked),
-        cmocka_unit_test(a_hub_can_close_while_it_waits_for_a_token),
+        cmocka_unit_test(a_connection_can_close_while_it_waits_for_a_token),
         cmocka_unit_test(the_way_is_another_one_with_other_credentials),
         cmocka_unit_test(no_failed_allocation_does_harm),
     };

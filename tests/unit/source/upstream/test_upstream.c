@@ -453,7 +453,7 @@ static void finish_road(road *r)
     client_fixture_done(&r->b);
 }
 
-TEST(a_way_may_end_when_the_login_fails)
+TEST(an_upstream_may_end_when_the_login_fails)
 {
     for (unsigned i = 0; i < 2; i++) {
         road r;
@@ -469,7 +469,7 @@ TEST(a_way_may_end_when_the_login_fails)
     }
 }
 
-TEST(a_way_may_end_when_the_login_has_succeeded)
+TEST(an_upstream_may_end_when_the_login_has_succeeded)
 {
     static const fake_step script[] = {DO_READ, DO_SEND(LOGIN(3, "sid=abc")), DO_END};
     fake_server f;
@@ -618,7 +618,7 @@ TEST(a_token_that_is_none_is_told)
     }
 }
 
-TEST(a_way_can_close_while_it_waits_for_a_token)
+TEST(an_upstream_can_close_while_it_waits_for_a_token)
 {
     static const fake_step silent[] = {DO_READ, DO_END};
     fake_server t;
@@ -698,12 +698,12 @@ int main(void)
         cmocka_unit_test(a_login_that_cannot_be_made_fails_all_who_wait),
         cmocka_unit_test(those_who_wait_are_counted_and_may_leave),
         cmocka_unit_test(a_token_is_got_used_and_renewed),
-        cmocka_unit_test(a_way_may_end_when_the_login_fails),
-        cmocka_unit_test(a_way_may_end_when_the_login_has_succeeded),
+        cmocka_unit_test(an_upstream_may_end_when_the_login_fails),
+        cmocka_unit_test(an_upstream_may_end_when_the_login_has_succeeded),
         cmocka_unit_test(a_token_goes_with_the_login_too),
         cmocka_unit_test(a_token_that_is_over_at_once_is_not_asked_for_for_ever),
         cmocka_unit_test(a_token_that_is_none_is_told),
-        cmocka_unit_test(a_way_can_close_while_it_waits_for_a_token),
+        cmocka_unit_test(an_upstream_can_close_while_it_waits_for_a_token),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
