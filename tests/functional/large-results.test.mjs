@@ -21,6 +21,7 @@ import {
     startBridge,
     toolOf,
 } from "./support/mcp.mjs";
+import { patience } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 import { startStdio } from "./support/stdio.mjs";
@@ -381,10 +382,11 @@ suite("what is kept", () => {
     });
 
     test("is dropped after its time, and not kept where that is zero", async (t) => {
-        const server = await start(t, { mcp: { kept_results: { ttl: "1s" } } });
+        const seconds = Math.ceil(patience(1_000) / 1_000);
+        const server = await start(t, { mcp: { kept_results: { ttl: `${seconds}s` } } });
         const { uri } = linkOf(await call(modern, server, "list"));
         assert.equal(await exists(server, uri), true);
-        await eventually(async () => !(await exists(server, uri)), "the end of the result");
+        await eventually(async () => !(await exists(server, uri)), "the end of the result", 10_000);
         await reloadBridge(server, { mcp: { kept_results: { ttl: 0 } } });
         const result = await call(modern, server, "list");
         assert.equal(linkOf(result), undefined);

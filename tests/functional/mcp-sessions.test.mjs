@@ -15,7 +15,7 @@ import {
     post,
     startBridge,
 } from "./support/mcp.mjs";
-import { oneProcess, oneReplica, slowness } from "./support/programs.mjs";
+import { oneProcess, oneReplica, patience, slowness } from "./support/programs.mjs";
 import { Connection, inParallel, pause, request, residentKb } from "./support/server.mjs";
 
 async function start(t, config = {}) {
@@ -79,10 +79,11 @@ suite("a session", { concurrency: true }, () => {
     });
 
     test("ends after its time", async (t) => {
-        const server = await start(t, { mcp: { session_lifetime: "1s" } });
+        const seconds = Math.ceil(patience(1_000) / 1_000);
+        const server = await start(t, { mcp: { session_lifetime: `${seconds}s` } });
         const session = await openSession(server);
         assert.equal((await ping(server, session)).status, 200);
-        await pause(1_200);
+        await pause(seconds * 1_000 + 200);
         assert.equal((await ping(server, session)).status, 404);
     });
 
