@@ -43,7 +43,7 @@ typedef struct texts {
     "INSERT INTO failure (who, n, at, until) VALUES (?1, 0, " now ", " now " + " KNOWN_MS ")"      \
     " ON CONFLICT (who) DO UPDATE SET n = 0, at = excluded.at, until = excluded.until"
 
-/* Of clients first: a stranger with many networks can add any number of them. */
+/* Rows of clients go first: a stranger with many networks can add any number of them. */
 #define TRIM(now)                                                                                  \
     "DELETE FROM failure WHERE until <= " now " OR who IN"                                         \
     " (SELECT who FROM failure WHERE until > " now                                                 \

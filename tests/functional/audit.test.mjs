@@ -485,7 +485,7 @@ suite("causeway audit", () => {
         const ours = (name) => name.startsWith(path.basename(server.audit));
         const files = () => readdirSync(folder).filter(ours);
         const inodes = () => files().map((name) => statSync(path.join(folder, name), { throwIfNoEntry: false })?.ino);
-        // Of one moment: without a rotation between the reads.
+        // The count of one moment, without a rotation between the reads.
         const written = () => {
             const before = String(inodes());
             const n = files().flatMap((name) => recordsOf(path.join(folder, name))).length;

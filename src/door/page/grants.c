@@ -13,7 +13,7 @@
 #define FORGED "This form has expired, or came from another site. Please try again."
 #define DATE_LEN 10u /* of an ISO date and time */
 
-/* Of one page; there are fewer than CW_OAUTH_GRANTS_LISTED. */
+/* Limits of one page. It shows fewer than CW_OAUTH_GRANTS_LISTED, so a link to the rest is known. */
 #define MAX_SHOWN 100u
 #define MAX_BYTES (CW_HTML_MAX_BYTES / 2)
 
