@@ -231,7 +231,9 @@ suite("a listener", { concurrency: true }, () => {
     test("that is read slowly still gets list_changed before a change of rights ends it", {
         skip: oneProcess,
     }, async (t) => {
-        const server = await start(t, { loops: 1, limits: { stream_queue: "64KB" } });
+        // A reader that takes nothing for that long is closed; on a busy machine the calls below may last longer.
+        const timeouts = { write: "10m" };
+        const server = await start(t, { loops: 1, limits: { stream_queue: "64KB" }, timeouts });
         const c = await Connection.open(server);
         // An id that makes each message long: they are soon more than the kernel keeps.
         const id = "i".repeat(10_000);

@@ -15,10 +15,10 @@ import {
     patience,
     startRecipe,
     startService,
-    statusOf,
     testsOf,
     timed,
     toolsOf,
+    untilState,
     works,
 } from "./support/services.mjs";
 
@@ -162,7 +162,7 @@ test("aria2: its last description is used while it is down", async (t) => {
     const client = await connect(t, again);
     assert.deepEqual(await toolsOf(client), before);
     await callFails(client, "aria2.getGlobalStat", {}, /'aria2' cannot be reached/);
-    assert.equal(statusOf(again, "aria2").state, "stale");
+    await untilState(again, "aria2", "stale");
     await startAria2(aria2.port);
     await eventually(() => works(again, "aria2.getVersion"), "it works", 10_000);
 });

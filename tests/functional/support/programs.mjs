@@ -45,6 +45,20 @@ function busyness() {
 // on an idle machine they are as tight as written, on a busy one the scheduler is not what is tested.
 export const patience = (ms) => Math.round(ms * slowness * busyness());
 
+// A clock that stands still with the machine: a pause that stops this program as well is not time that a server had.
+const ticks = { passed: 0, last: performance.now() };
+setInterval(() => {
+    const now = performance.now();
+    ticks.passed += Math.min(now - ticks.last, 100);
+    ticks.last = now;
+}, 20).unref();
+
+// A function that returns how much of this patience is left, in ms.
+export function timeLimit(ms) {
+    const end = ticks.passed + patience(ms);
+    return () => end - ticks.passed;
+}
+
 const sanitizerReport = /(Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|: runtime error: /;
 const urlLine = /(https?):\/\/(\[[^\]]+\]|[^\s:/]+):(\d+)/;
 
@@ -124,7 +138,7 @@ export class Program {
 
     // Wait until `check()` is true, looking after each piece of output; fails when the program ends.
     async until(check, what, timeoutMs = 10_000) {
-        const deadline = Date.now() + patience(timeoutMs);
+        const left = timeLimit(timeoutMs);
         let ended = false;
         this.exited.then(
             () => (ended = true),
@@ -132,7 +146,7 @@ export class Program {
         );
         while (!check()) {
             assert.ok(!ended, `${this.name} ended before ${what}:\n${this.stdout}${this.stderr}`);
-            assert.ok(Date.now() < deadline, `${this.name}: no ${what} in time:\n${this.stderr}`);
+            assert.ok(left() > 0, `${this.name}: no ${what} in time:\n${this.stderr}`);
             await new Promise((resolve) => setTimeout(resolve, 5));
         }
     }

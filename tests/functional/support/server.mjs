@@ -11,7 +11,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
-import { buildFolder, patience, replicaCount, startProgram } from "./programs.mjs";
+import { buildFolder, replicaCount, startProgram, timeLimit } from "./programs.mjs";
 import { connect, splitResponses } from "./raw.mjs";
 
 export const testServer = path.join(buildFolder, "tests", "integration", "testserver");
@@ -32,14 +32,14 @@ export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // Wait until `check()` gives something true, and return that. Where servers take turns, each of them has to.
 export async function eventually(check, what, timeoutMs = 5_000) {
-    const deadline = Date.now() + patience(timeoutMs);
+    const left = timeLimit(timeoutMs);
     for (let inARow = 0; ; ) {
         const found = await check();
         inARow = found ? inARow + 1 : 0;
         if (inARow >= replicaCount) {
             return found;
         }
-        assert.ok(Date.now() < deadline, `not in time: ${what}`);
+        assert.ok(left() > 0, `not in time: ${what}`);
         await pause(found ? 0 : 5);
     }
 }
@@ -153,11 +153,10 @@ export class Connection {
 
     // Wait until `check()` is true; looks after each piece that comes, and at the end.
     async until(check, what, timeoutMs = 5_000) {
-        const deadline = Date.now() + patience(timeoutMs);
+        const left = timeLimit(timeoutMs);
         while (!check()) {
-            const left = deadline - Date.now();
-            assert.ok(left > 0, `not in time: ${what}; got ${shown(this.buffer)}`);
-            const timer = setTimeout(() => this.waiting?.(), left);
+            assert.ok(left() > 0, `not in time: ${what}; got ${shown(this.buffer)}`);
+            const timer = setTimeout(() => this.waiting?.(), left());
             await new Promise((resolve) => (this.waiting = resolve));
             clearTimeout(timer);
             this.waiting = null;

@@ -147,10 +147,14 @@ export async function startRecipe(t, name, replacements, { env, state, stops = t
 
 const about = { name: "services", version: "1.0.0" };
 
-export async function connect(t, bridge) {
+// Calls wait for sources that are loaded, but for some seconds only: on a busy machine services may need longer.
+// Without `hasTools` nothing is waited for.
+export async function connect(t, bridge, { hasTools = true } = {}) {
     const client = new Client(about, { versionNegotiation: { mode: "auto" } });
     await client.connect(new StreamableHTTPClientTransport(new URL(`${bridge.url}/mcp`)));
     t.after(() => client.close());
+    const isThere = async () => !hasTools || (await client.listTools()).tools.length > 0;
+    await eventually(isThere, "the tools", 20_000);
     return client;
 }
 
@@ -200,7 +204,15 @@ export function assertClean(text) {
 
 export const stateFile = (bridge, name) => JSON.parse(readFileSync(path.join(bridge.state, name), "utf8"));
 
-export const statusOf = (bridge, source) => stateFile(bridge, `${source}.status.json`);
+// The status of a source, as soon as it is this one. It is written after the tools are there.
+export function untilState(bridge, source, state) {
+    const file = `${source}.status.json`;
+    const look = () => {
+        const status = existsSync(path.join(bridge.state, file)) && stateFile(bridge, file);
+        return status?.state === state && status;
+    };
+    return eventually(look, `${source} is ${state}`, 20_000);
+}
 
 // The methods that discovery found, by name, as in the description that is kept. It is written after the tools are there.
 export async function described(bridge, source) {
