@@ -250,6 +250,8 @@ suite("rights to events", { concurrency: true }, () => {
             { name: "s.events", arguments: { name: "s.closed", since: cursor, wait: 20 } },
             { headers: token },
         );
+        const running = async () => (await scrape(server)).value("causeway_calls_running", { source: "s" });
+        await eventually(async () => (await running()) === 1, "the call waits");
         await server.cli("account", "revoke", "alice", "editor");
         service.notify("closed", { no: 2 });
         const last = await stream.message();
