@@ -231,7 +231,7 @@ suite("rights to events", { concurrency: true }, () => {
 
     test("a caller that loses them receives nothing more, in a stream and in a call that waits", async (t) => {
         const roles = {
-            anonymous: [discover, call],
+            anonymous: [discover, call, "view metrics"],
             authenticated: [discover, call],
             editor: ["read secrets"],
         };
