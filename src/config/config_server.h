@@ -58,7 +58,8 @@ typedef struct cw_config_server {
     uint32_t access_token_ms;
     size_t grant_idle_ms, grant_lifetime_ms;
     uint32_t refresh_grace_ms;
-    uint32_t grants; /* of one account */
+    uint32_t grants;        /* of one account */
+    uint32_t access_tokens; /* of one grant */
 } cw_config_server;
 
 #endif

@@ -390,11 +390,28 @@ cw_code cw_db_remove_oauth_grant(cw_db *db, int64_t account, int64_t id, cw_err 
 
 /* ---- access tokens ---- */
 
-cw_code cw_db_add_oauth_token(cw_db *db, const cw_db_oauth_token *token, cw_err *err)
+/* CW_DONE: no surplus. */
+static cw_code remove_surplus_tokens(cw_db *db, int64_t grant, uint32_t kept, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db,
+                 "DELETE FROM oauth_token WHERE given_by = ?1 AND hash NOT IN (SELECT hash FROM"
+                 " oauth_token WHERE given_by = ?1 ORDER BY created DESC, hash LIMIT ?2)");
+    cw_stmt_bind_i64(&q, 1, grant);
+    cw_stmt_bind_i64(&q, 2, kept);
+    return cw_stmt_run_change(&q, err);
+}
+
+cw_code cw_db_add_oauth_token(cw_db *db, const cw_db_oauth_token *token, uint32_t per_grant,
+                              bool *ret_ended, cw_err *err)
 {
     query q;
     cw_code rc = run_number(db, "DELETE FROM oauth_token WHERE expires <= ?1", token->created, err);
     if (rc)
+        return rc;
+    rc = remove_surplus_tokens(db, token->grant, per_grant - 1, err);
+    *ret_ended = rc == CW_OK;
+    if (rc && rc != CW_DONE)
         return rc;
     cw_stmt_open(&q, db,
                  "INSERT INTO oauth_token (hash, given_by, scopes, created, expires)"

@@ -122,8 +122,10 @@ typedef struct cw_db_oauth_token {
     cw_str client, record, resource; /* of the grant, when it is read */
 } cw_db_oauth_token;
 
-/* Also removes tokens that have expired. */
-CW_MUST_USE cw_code cw_db_add_oauth_token(cw_db *db, const cw_db_oauth_token *token, cw_err *err);
+/* Also removes tokens that have expired, and the oldest of the grant beyond `per_grant` (at least 1).
+ * *ret_ended: such a one had to end. */
+CW_MUST_USE cw_code cw_db_add_oauth_token(cw_db *db, const cw_db_oauth_token *token,
+                                          uint32_t per_grant, bool *ret_ended, cw_err *err);
 /* The token and its account; both NULL when there is none. */
 CW_MUST_USE cw_code cw_db_find_oauth_token(cw_db *db, const unsigned char hash[CW_DB_HASH],
                                            cw_arena *arena, cw_db_oauth_token **ret,

@@ -1,7 +1,7 @@
 // The built-in authorization server, from its token endpoint inwards: codes, refresh tokens, access
 // tokens, their ends and their limits.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import * as client1 from "@modelcontextprotocol/sdk/client/auth.js";
@@ -13,7 +13,7 @@ import { rpc } from "./support/mcp.mjs";
 import { allow, send, token } from "./support/oauth-server.mjs";
 import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
 import { readAudit } from "./support/round-robin.mjs";
-import { eventually } from "./support/server.mjs";
+import { eventually, pause } from "./support/server.mjs";
 
 const redirect_uri = "http://127.0.0.1:9/callback";
 const app = { client_id: "app", redirect_uri };
@@ -510,11 +510,15 @@ test("AS16: the ceiling of the server and of a client bound permissions", async 
     assert.equal((await permissionsOf("admin")).includes("administer access"), true);
 });
 
-test("AS32: a client with an account of its own gets tokens without a person", async (t) => {
-    const { writeFileSync } = await import("node:fs");
-    const secret_file = path.join(keepFolder(), "robot.secret");
+// A client that acts for alice without her.
+function robotOf(name) {
+    const secret_file = path.join(keepFolder(), `${name}.secret`);
     writeFileSync(secret_file, `${secret}\n`, { mode: 0o600 });
-    const server = await startServer({ clients: [{ id: "robot", secret_file, account: "alice" }] });
+    return [{ id: "robot", secret_file, account: "alice" }];
+}
+
+test("AS32: a client with an account of its own gets tokens without a person", async (t) => {
+    const server = await startServer({ clients: robotOf("robot") });
     t.after(() => server.stop());
     const ask = (client_secret) =>
         token(server, { grant_type: "client_credentials", client_id: "robot", client_secret });
@@ -527,11 +531,22 @@ test("AS32: a client with an account of its own gets tokens without a person", a
     assert.equal(JSON.parse(await server.cli("grant", "list", "--json")).length, 1);
 });
 
+test("AS30: a further access token of a grant ends the oldest, here at once", async (t) => {
+    const server = await startServer({ clients: robotOf("busy-robot"), access_tokens: 2 });
+    t.after(() => server.stop());
+    const robot = { grant_type: "client_credentials", client_id: "robot", client_secret: secret };
+    const all = [];
+    for (let i = 0; i < 3; i += 1) {
+        all.push((await token(server, robot)).json.access_token);
+        assert.ok(await isGood(server, all[i]));
+        await pause(2); // those of one millisecond have no order
+    }
+    await eventually(async () => !(await isGood(server, all[0])), "the end of the first");
+    assert.deepEqual([await isGood(server, all[1]), await isGood(server, all[2])], [true, true]);
+});
+
 test("AS12, AS32: without a person too, a token is for the resource that was asked for", async (t) => {
-    const { writeFileSync } = await import("node:fs");
-    const secret_file = path.join(keepFolder(), "narrow-robot.secret");
-    writeFileSync(secret_file, `${secret}\n`, { mode: 0o600 });
-    const clients = [{ id: "robot", secret_file, account: "alice" }];
+    const clients = robotOf("narrow-robot");
     const server = await startAccounts({
         config: {
             roles,

@@ -54,7 +54,8 @@ void oauth_fixture_open(oauth_fixture *f)
                                       .idle_ms = (int64_t)14 * DAY_MS,
                                       .life_ms = (int64_t)90 * DAY_MS,
                                       .grace_ms = 60000,
-                                      .grants = 5};
+                                      .grants = 5,
+                                      .access_tokens = 1000};
     seal_fixture_init(&f->seal, CW_STR("the key of a server in a test"));
     f->settings.seal = &f->seal;
     assert_int_equal(cw_secret_init(NULL), CW_OK);

@@ -263,7 +263,10 @@ static cw_code add_access_token(const exchange *x, const cw_db_oauth_grant *gran
     ret->expires_ms = row.expires - x->now;
     ret->scope = scopes;
     ret->grant = grant->id;
-    return cw_db_add_oauth_token(x->db, &row, err);
+    bool has_ended = false;
+    rc = cw_db_add_oauth_token(x->db, &row, x->settings->access_tokens, &has_ended, err);
+    ret->has_ended_others = ret->has_ended_others || has_ended;
+    return rc;
 }
 
 static void name_account(const exchange *x, int64_t account, cw_str name)

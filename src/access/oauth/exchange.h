@@ -75,7 +75,7 @@ typedef struct cw_oauth_tokens {
     /* For the audit: */
     int64_t grant, account;
     cw_str account_name, client_id;
-    bool has_ended_others; /* grants of the account, beyond their number */
+    bool has_ended_others; /* grants of the account, or tokens of the grant, beyond their number */
     bool is_registered;    /* the operator has registered the client */
     char access_token[CW_ACCESS_TOKEN_LEN + 1];
     char refresh_token[CW_REFRESH_LEN + 1]; /* empty: none */

@@ -27,6 +27,7 @@ typedef struct cw_oauth_settings {
     int64_t idle_ms, life_ms; /* of a grant: without use, and at most */
     int64_t grace_ms;         /* for so long the previous refresh token gets the same successor */
     uint32_t grants;          /* of one account */
+    uint32_t access_tokens;   /* of one grant */
 } cw_oauth_settings;
 
 /* A copy, with one reference. CW_NOMEM. */

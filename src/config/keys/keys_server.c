@@ -119,5 +119,7 @@ const cw_key cw_server_keys[] = {
      FIELD(access.server.refresh_grace_ms), .min = 0, .max = 10 * MINUTE_MS},
     {"grants", &cw_type_integer, "Grants of one account; a further one ends the least used",
      FIELD(access.server.grants), .min = 1, .max = 10000},
+    {"access_tokens", &cw_type_integer, "Access tokens of one grant; a further one ends the oldest",
+     FIELD(access.server.access_tokens), .min = 1, .max = 100000},
     {0},
 };

@@ -115,7 +115,8 @@ cw_code cw_oauth_server_settings(const cw_config *config, const cw_seal *seal,
                            .idle_ms = (int64_t)server->grant_idle_ms,
                            .life_ms = (int64_t)server->grant_lifetime_ms,
                            .grace_ms = server->refresh_grace_ms,
-                           .grants = server->grants};
+                           .grants = server->grants,
+                           .access_tokens = server->access_tokens};
     *ret = NULL;
     if (!server->enabled)
         return CW_OK;

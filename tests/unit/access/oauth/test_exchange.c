@@ -326,6 +326,27 @@ TEST(AS32_a_client_with_an_account_gets_tokens_of_one_grant)
     assert_int_not_equal(three.grant, one.grant);
 }
 
+TEST(AS30_a_grant_has_so_many_access_tokens_and_the_oldest_ends)
+{
+    cw_oauth_tokens all[5];
+    f.settings.access_tokens = 3;
+    cw_oauth_tokens other = allow();
+    for (int i = 0; i < 4; i++)
+        all[i] = ask(serve(), OAUTH_NOW + i);
+    assert_false(all[2].has_ended_others);
+    assert_true(all[3].has_ended_others);
+    assert_false(oauth_fixture_has_token(&f, all[0].access_token));
+    for (int i = 1; i < 4; i++)
+        assert_true(oauth_fixture_has_token(&f, all[i].access_token));
+    /* Tokens of one moment: the new one stays. */
+    f.settings.access_tokens = 1;
+    all[4] = ask(serve(), OAUTH_NOW + 3);
+    for (int i = 1; i < 4; i++)
+        assert_false(oauth_fixture_has_token(&f, all[i].access_token));
+    assert_true(oauth_fixture_has_token(&f, all[4].access_token));
+    assert_true(oauth_fixture_has_token(&f, other.access_token));
+}
+
 TEST(AS32_shortly_before_its_grant_ends_a_client_gets_one_more)
 {
     int64_t now = OAUTH_NOW + f.settings.life_ms - 10;
@@ -472,6 +493,7 @@ int main(void)
         T(AS25_a_block_of_the_account_ends_codes_and_grants),
         T(AS30_an_account_has_so_many_grants_and_the_one_used_least_recently_ends),
         T(AS32_a_client_with_an_account_gets_tokens_of_one_grant),
+        T(AS30_a_grant_has_so_many_access_tokens_and_the_oldest_ends),
         T(AS32_shortly_before_its_grant_ends_a_client_gets_one_more),
         T(AS12_AS32_a_client_with_an_account_has_one_grant_for_each_resource),
         T(AS32_a_client_gets_the_scopes_that_it_has_of_those_it_asks_for),
