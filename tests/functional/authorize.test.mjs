@@ -86,6 +86,16 @@ suite("the authorization endpoint", () => {
         assert.equal(location.searchParams.get("code"), null);
     });
 
+    test("AS28 a client that is denied while its page is open gets no code", async () => {
+        const other = await register(server, { redirect_uris: [callback], client_name: "Denied soon" });
+        const { consent } = await page(server, browser, requestQuery(other));
+        await server.cli("client", "deny", other.client_id);
+        const answer = await sendDecision(server, browser, consent);
+        assert.equal(answer.status, 403, answer.text);
+        assert.equal(answer.headers.get("location"), null);
+        assert.match(answer.text, /start again in the application/);
+    });
+
     test("threat-C6: AS8 T1 an unknown client or redirect URI is a page without a link", async () => {
         const other = await register(server, { redirect_uris: ["https://other.example/cb"] });
         for (const query of [

@@ -318,6 +318,16 @@ static cw_code check_session(cw_oauth_op *op, cw_db *db, cw_str secret, int64_t 
     return is_good ? CW_OK : CW_GONE;
 }
 
+/* The client may have been denied since then. One with a document is not in the database. */
+static cw_code check_client(cw_oauth_op *op, cw_db *db, cw_str id, cw_err *err)
+{
+    cw_oauth_client found;
+    cw_code rc = cw_oauth_client_find(db, op->settings, id, &op->arena, &found, err);
+    if (rc == CW_DECLINED)
+        return CW_OK;
+    return rc == CW_NOTFOUND ? CW_GONE : rc;
+}
+
 static cw_code add_code(cw_oauth_op *op, cw_db *db, cw_err *err)
 {
     const cw_oauth_code_request *c = &op->code;
@@ -332,6 +342,8 @@ static cw_code add_code(cw_oauth_op *op, cw_db *db, cw_err *err)
                             .expires = now + CW_OAUTH_CODE_MS};
     cw_code rc = row.scopes.p ? check_session(op, db, c->session, c->account, err)
                               : cw_arena_fail(&op->arena, err);
+    if (!rc)
+        rc = check_client(op, db, c->client->id, err);
     if (!rc)
         rc = cw_oauth_client_format(c->client, &op->arena, &row.record, err);
     if (!rc)
