@@ -266,23 +266,44 @@ static void mask_command(cw_json_writer *w, const cw_json *v)
     cw_json_close(w);
 }
 
-static void mask_init_calls(cw_json_writer *w, const cw_json *v)
+/* Members with one of two names, at any depth. */
+static void mask_named(cw_json_writer *w, const cw_json *v, const char *one, const char *other)
 {
-    cw_json_open_array(w);
-    for (const cw_json *call = cw_json_first(v); call; call = cw_json_next(call)) {
-        cw_json_open_object(w);
-        for (const cw_json *name = cw_json_first(call); name; name = cw_json_next_key(name)) {
-            bool is_masked = cw_str_is(cw_json_text(name), "params") &&
-                             !cw_json_is(cw_json_value(name), CW_JSON_NULL);
-            cw_json_add_key(w, cw_json_text(name));
-            if (is_masked)
-                cw_json_add_string(w, MASK);
-            else
-                cw_json_add_value(w, cw_json_value(name));
-        }
+    if (cw_json_is(v, CW_JSON_ARRAY)) {
+        cw_json_open_array(w);
+        for (const cw_json *item = cw_json_first(v); item; item = cw_json_next(item))
+            mask_named(w, item, one, other);
         cw_json_close(w);
+        return;
+    }
+    if (!cw_json_is(v, CW_JSON_OBJECT)) {
+        cw_json_add_value(w, v);
+        return;
+    }
+    cw_json_open_object(w);
+    for (const cw_json *name = cw_json_first(v); name; name = cw_json_next_key(name)) {
+        cw_str text = cw_json_text(name);
+        bool is_masked = (cw_str_is(text, one) || cw_str_is(text, other)) &&
+                         !cw_json_is(cw_json_value(name), CW_JSON_NULL);
+        cw_json_add_key(w, text);
+        if (is_masked)
+            cw_json_add_string(w, MASK);
+        else
+            mask_named(w, cw_json_value(name), one, other);
     }
     cw_json_close(w);
+}
+
+/* Calls that Causeway makes by itself: to log in, to subscribe, about jobs. */
+static void mask_calls(cw_json_writer *w, const cw_json *v)
+{
+    mask_named(w, v, "params", "params");
+}
+
+/* Settings of methods: what is sent with every call, such as the key of an API. */
+static void mask_methods(cw_json_writer *w, const cw_json *v)
+{
+    mask_named(w, v, "value", "default");
 }
 
 static void mask_url(cw_json_writer *w, const cw_json *v)
@@ -298,7 +319,8 @@ static void mask_url(cw_json_writer *w, const cw_json *v)
         cw_json_add_value(w, v);
 }
 
-static void mask_source(cw_json_writer *w, const cw_json *source)
+/* A part of the configuration that has secrets among its values: a source, or traces. */
+static void mask_part(cw_json_writer *w, const cw_json *part)
 {
     static const struct {
         const char *name;
@@ -306,10 +328,17 @@ static void mask_source(cw_json_writer *w, const cw_json *source)
     } masked[] = {{"headers", mask_members},
                   {"environment", mask_members},
                   {"command", mask_command},
-                  {"init_calls", mask_init_calls},
+                  {"init_calls", mask_calls},
+                  {"events", mask_calls},
+                  {"jobs", mask_calls},
+                  {"answers_to_service", mask_members},
+                  {"methods", mask_methods},
+                  {"resources", mask_methods},
+                  {"templates", mask_methods},
+                  {"prompts", mask_methods},
                   {"url", mask_url}};
     cw_json_open_object(w);
-    for (const cw_json *name = cw_json_first(source); name; name = cw_json_next_key(name)) {
+    for (const cw_json *name = cw_json_first(part); name; name = cw_json_next_key(name)) {
         size_t i = 0;
         while (i < CW_COUNT(masked) && !cw_str_is(cw_json_text(name), masked[i].name))
             i++;
@@ -322,20 +351,26 @@ static void mask_source(cw_json_writer *w, const cw_json *source)
     cw_json_close(w);
 }
 
+static void mask_sources(cw_json_writer *w, const cw_json *v)
+{
+    cw_json_open_array(w);
+    for (const cw_json *source = cw_json_first(v); source; source = cw_json_next(source))
+        mask_part(w, source);
+    cw_json_close(w);
+}
+
 static void mask_config(cw_json_writer *w, const cw_json *values)
 {
     cw_json_open_object(w);
     for (const cw_json *name = cw_json_first(values); name; name = cw_json_next_key(name)) {
         const cw_json *v = cw_json_value(name);
         cw_json_add_key(w, cw_json_text(name));
-        if (!cw_str_is(cw_json_text(name), "sources")) {
+        if (cw_str_is(cw_json_text(name), "sources"))
+            mask_sources(w, v);
+        else if (cw_str_is(cw_json_text(name), "traces"))
+            mask_part(w, v);
+        else
             cw_json_add_value(w, v);
-            continue;
-        }
-        cw_json_open_array(w);
-        for (const cw_json *source = cw_json_first(v); source; source = cw_json_next(source))
-            mask_source(w, source);
-        cw_json_close(w);
     }
     cw_json_close(w);
 }

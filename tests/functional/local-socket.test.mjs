@@ -346,7 +346,17 @@ test("threat-C11: config.show masks values that can be secrets, and shows the ot
     const init_calls = [{ method: "login", params: { password: "c4nary-3" } }, { method: "hello" }];
     const url = "http://127.0.0.1:1/rpc?key=c4nary-4";
     const service = { name: "far", url, headers: { "X-Key": "c4nary-5" }, discovery: "openrpc" };
-    const server = await start(t, { config: { sources: [{ ...program, init_calls }, service] } });
+    const subscribe = { method: "subscribe", params: { key: "c4nary-6" } };
+    const poll = { method: "state", params: { key: "c4nary-7" } };
+    const own = {
+        events: { news: { subscribe } },
+        jobs: [{ methods: ["begin"], poll, status: "/state", done: ["done"] }],
+        answers_to_service: { "workspace/key": "c4nary-8" },
+        methods: [{ method: "add", params: { key: { value: "c4nary-9" }, more: { default: "c4nary-10" } } }],
+    };
+    const traces = { endpoint: "http://127.0.0.1:1/v1/traces", headers: { "X-Team": "c4nary-11" } };
+    const sources = [{ ...program, init_calls, ...own }, service];
+    const server = await start(t, { config: { sources, traces } });
     const { result } = (await callSocket(server.socket, "causeway.config.show")).json;
     assert.doesNotMatch(JSON.stringify(result), /c4nary/);
     const [local, far] = result.config.sources;
@@ -360,6 +370,13 @@ test("threat-C11: config.show masks values that can be secrets, and shows the ot
         ],
     );
     assert.deepEqual(local.headers, {});
+    assert.deepEqual(local.events.news.subscribe, { method: "subscribe", params: "***" });
+    assert.equal(local.jobs[0].poll.method, "state");
+    assert.deepEqual(local.answers_to_service, { "workspace/key": "***" });
+    assert.equal(local.methods[0].method, "add");
+    assert.equal(local.methods[0].params.key.value, "***");
+    assert.deepEqual(result.config.traces.headers, { "X-Team": "***" });
+    assert.equal(result.config.traces.endpoint, traces.endpoint);
     assert.equal(far.url, "http://127.0.0.1:1/rpc?***");
     assert.deepEqual(far.headers, { "X-Key": "***" });
     assert.equal(result.config.store.path, server.database);
