@@ -10,8 +10,15 @@
 
 static bool is_administration(cw_str permission)
 {
-    return cw_str_starts(permission, CW_STR("administer ")) ||
-           cw_str_is(permission, "view audit") || cw_str_is(permission, "view arguments");
+    static const char *const others[] = {"use console", "view traffic", "view metrics",
+                                         "view audit", "view arguments"};
+    if (cw_str_starts(permission, CW_STR("administer ")))
+        return true;
+    for (size_t i = 0; i < CW_COUNT(others); i++) {
+        if (cw_str_is(permission, others[i]))
+            return true;
+    }
+    return false;
 }
 
 static cw_code collect(cw_rights *ceiling, const cw_str *roles, size_t n, cw_err *err)

@@ -82,8 +82,7 @@ const cw_key cw_server_keys[] = {
      FIELD(access.server.clients), .min = 0, .max = MAX_CLIENTS, .children = client_keys,
      .item_size = sizeof(cw_config_oauth_client), .item_defaults = &default_oauth_client},
     {"ceiling", &cw_type_strings,
-     "Roles whose permissions bound every grant; []: all but administer ..., view audit and view "
-     "arguments",
+     "Roles whose permissions bound every grant; []: all but the permissions of administration",
      FIELD(access.server.ceiling), ROLES},
     {"dynamic_registration", &cw_type_bool, "Clients may register themselves at /register",
      FIELD(access.server.dynamic_registration)},

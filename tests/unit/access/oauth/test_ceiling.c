@@ -32,7 +32,8 @@ static cw_code apply(cw_arena *arena, const cw_oauth_settings *settings,
 {
     static const char *const all[] = {"write",       "read",           "administer access",
                                       "view audit",  "view arguments", "administer",
-                                      "view audits", "look",           "administer "};
+                                      "view audits", "look",           "administer ",
+                                      "use console", "view traffic",   "view metrics"};
     cw_rights rights = {.arena = arena, .roles = roles};
     size_t n = 0;
     for (size_t i = 0; i < CW_COUNT(all); i++) {
