@@ -173,7 +173,9 @@ static void evict_first(cw_event_type *type)
     type->first = (type->first + 1) % type->rules.keep;
     type->n--;
     type->bytes -= size_of(event);
-    type->lost = event->number;
+    /* One that was never stored may have been lost since: its number is higher. */
+    if (type->lost < event->number)
+        type->lost = event->number;
     cw_event_unref(event);
 }
 

@@ -163,6 +163,23 @@ TEST(a_repetition_is_declined_and_what_is_too_large_is_lost)
     cw_event_type_unref(type);
 }
 
+TEST(an_eviction_does_not_hide_an_event_that_was_lost_since)
+{
+    cw_event_rules rules = roomy;
+    rules.keep = 2;
+    cw_event_type *type = open_type(&rules);
+    uint64_t now = cw_event_now(hub), cursor;
+    char *large = calloc(1, CW_EVENT_MAX_BYTES + 2);
+    memset(large, '1', CW_EVENT_MAX_BYTES + 1);
+    publish_numbers(type, 1, 2);
+    assert_events(type, now, 10, "1 2", &cursor);
+    assert_int_equal(publish(type, "", large), CW_LIMIT);
+    publish_numbers(type, 3, 3);
+    assert_events(type, cursor, 10, "gap 3", NULL);
+    free(large);
+    cw_event_type_unref(type);
+}
+
 TEST(beyond_the_rate_events_are_lost)
 {
     cw_event_rules rules = roomy;
@@ -258,6 +275,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_ring_has_a_ceiling_of_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(old_events_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_repetition_is_declined_and_what_is_too_large_is_lost,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_eviction_does_not_hide_an_event_that_was_lost_since,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(beyond_the_rate_events_are_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_cursor_of_another_process_is_old, set_up, tear_down),
