@@ -46,6 +46,7 @@ struct cw_store {
     /* The generation of the last change of everybody, and of the accounts that share a slot. */
     atomic_uint_least64_t everybody;
     atomic_uint_least64_t accounts[SLOTS];
+    atomic_uint_least64_t down_since; /* of cw_clock_ms; 0: it is up */
     /* the thread's own */
     cw_db *db;
     int64_t data_version;
@@ -67,6 +68,7 @@ static void set_down(cw_store *s, cw_code code, const cw_err *err)
     if (s->is_down)
         return;
     s->is_down = true;
+    atomic_store(&s->down_since, cw_clock_ms());
     cw_metrics_set(CW_METRIC_STORE_UP, 0, 0, 0, 0);
     s->opts.on_status(s->opts.ctx, err);
 }
@@ -77,6 +79,7 @@ static void set_up(cw_store *s)
     if (!s->is_down)
         return;
     s->is_down = false;
+    atomic_store(&s->down_since, 0);
     s->opts.on_status(s->opts.ctx, NULL);
 }
 
@@ -434,6 +437,7 @@ cw_code cw_store_new(const cw_store_opts *opts, cw_store **ret, cw_err *err)
     s->down_code = CW_IO;
     atomic_init(&s->generation, 1);
     atomic_init(&s->everybody, 1);
+    atomic_init(&s->down_since, 0);
     pthread_mutex_init(&s->lock, NULL);
     cw_thread_cond_init(&s->wake);
     cw_code code = start_listening(s, err);
@@ -536,6 +540,12 @@ cw_code cw_store_call(cw_store *store, cw_store_fn fn, void *ctx, cw_err *err)
 uint64_t cw_store_generation(const cw_store *s)
 {
     return atomic_load(&s->generation);
+}
+
+bool cw_store_is_away(const cw_store *s, uint32_t ms)
+{
+    uint64_t since = atomic_load(&s->down_since);
+    return since && cw_clock_ms() - since > ms;
 }
 
 bool cw_store_is_current(const cw_store *s, int64_t account, uint64_t generation)

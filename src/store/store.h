@@ -83,5 +83,7 @@ uint64_t cw_store_generation(const cw_store *store);
 /* Whether the rights of this account, of none with 0, are those of that generation. Changes of other
  * accounts rarely count: those that share a slot. */
 bool cw_store_is_current(const cw_store *store, int64_t account, uint64_t generation);
+/* Whether the database could not be used for longer than that. From any thread. */
+bool cw_store_is_away(const cw_store *store, uint32_t ms);
 
 #endif

@@ -132,6 +132,20 @@ suite("a webhook", { concurrency: true }, () => {
         assert.notEqual(early["webhook-timestamp"], late["webhook-timestamp"]);
     });
 
+    test("is delivered once to a receiver that answers with a long text", async (t) => {
+        const { receiver, service, client, subscription } = await startWebhooks(t);
+        receiver.says = "x".repeat(100_000);
+        await client.ask("events/subscribe", subscription("s.done"));
+        await receiver.until("verification");
+        service.notify("done", { no: 1 });
+        service.notify("done", { no: 2 });
+        await receiver.until("event", 2);
+        assert.deepEqual(
+            receiver.of("event").map(({ body }) => body.data.no),
+            [1, 2],
+        );
+    });
+
     test("without the echo of its challenge gets nothing", async (t) => {
         const { receiver, service, client, subscription } = await startWebhooks(t);
         receiver.echoes = false;

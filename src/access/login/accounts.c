@@ -504,6 +504,11 @@ bool cw_accounts_has_logins(const cw_accounts *a)
     return a && (a->store || cw_accounts_has_issuers(a));
 }
 
+bool cw_accounts_is_away(const cw_accounts *a)
+{
+    return a->store && cw_store_is_away(a->store, CW_ACCOUNTS_REMEMBER_MS);
+}
+
 cw_store *cw_accounts_store(cw_accounts *a)
 {
     return a->store;

@@ -109,6 +109,8 @@ void cw_accounts_write_failures(cw_accounts *a, cw_json_writer *w);
 void cw_accounts_read_failures(cw_accounts *a, const cw_json *failures);
 /* The store, for other jobs; it lives as long. NULL: no database. */
 cw_store *cw_accounts_store(cw_accounts *a);
+/* Whether the database has been away for so long that no verification counts any more. From any thread. */
+bool cw_accounts_is_away(const cw_accounts *a);
 /* The part of this loop, on the loop; NULL without memory. It lives as long as the accounts. */
 cw_accounts_loop *cw_accounts_at(cw_accounts *a, cw_loop *loop);
 /* On any thread, for jobs of the store: post to the loop, or drop the message if the loop has ended. */

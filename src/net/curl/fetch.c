@@ -288,12 +288,13 @@ static void finish(void *self, CURLcode code)
     long status = 0;
     r->fetcher->cl.curl->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
     r->answer.status = (unsigned)status;
-    r->answer.body = cw_buf_str(&r->body);
+    bool is_cut = r->is_too_large && f->may_cut;
+    r->answer.body = is_cut ? CW_STR("") : cw_buf_str(&r->body);
     f->internal = NULL;
     f->failure = failure_of(code);
     r->fetch = NULL; /* on_done may free it */
     take_out(r);     /* and may close the fetcher, with all that run */
-    if (code == CURLE_OK)
+    if (code == CURLE_OK || is_cut)
         f->on_done(f, &r->answer, NULL);
     else
         f->on_done(f, NULL, why_failed(r, code));

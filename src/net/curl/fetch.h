@@ -62,6 +62,7 @@ struct cw_fetch {
     const cw_str *headers; /* more of them: whole lines, "Name: value" */
     size_t n_headers;
     size_t max_bytes;    /* 0: CW_FETCH_MAX_BYTES */
+    bool may_cut;        /* an answer that is too large counts, without its body */
     uint32_t timeout_ms; /* for everything; 0: CW_FETCH_TIMEOUT_MS */
     /* Once. `answer` is NULL when there is none; then `why` is a text for logs. May start others,
      * and may close the fetcher. */

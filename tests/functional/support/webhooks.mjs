@@ -17,6 +17,7 @@ export class Receiver {
         this.answers = () => 200;
         this.secrets = [];
         this.echoes = true;
+        this.says = "{}";
         this.server = http.createServer((request, response) => this.receive(request, response));
     }
 
@@ -44,7 +45,7 @@ export class Receiver {
         const status = await this.answers(body);
         response.writeHead(status, { "Content-Type": "application/json", Location: "http://127.0.0.1:1/" });
         const isChallenge = body.type === "verification" && this.echoes;
-        response.end(isChallenge ? JSON.stringify({ challenge: body.challenge }) : "{}");
+        response.end(isChallenge ? JSON.stringify({ challenge: body.challenge }) : this.says);
     }
 
     of(type) {

@@ -109,13 +109,17 @@ TEST(a_database_that_vanishes_is_missed_and_not_made_anew)
     uint64_t before = cw_store_generation(s);
     snprintf(away, sizeof away, "%s.away", temp_db_path);
     assert_int_equal(rename(temp_db_path, away), 0);
+    assert_false(cw_store_is_away(s, 0));
     ask_until(s, CW_NOTFOUND);
     usleep(600000);
+    assert_true(cw_store_is_away(s, 100));
+    assert_false(cw_store_is_away(s, 3600000));
     assert_int_equal(store_fixture_ask(s), CW_NOTFOUND);
     assert_int_not_equal(access(temp_db_path, F_OK), 0);
     assert_int_equal(atomic_load(&store_downs), 1);
     assert_int_equal(rename(away, temp_db_path), 0);
     ask_until(s, CW_OK);
+    assert_false(cw_store_is_away(s, 0));
     assert_int_equal(atomic_load(&store_ups), 1);
     assert_true(cw_store_generation(s) > before);
     cw_store_free(s);

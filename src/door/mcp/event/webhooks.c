@@ -285,6 +285,7 @@ static void post_message(webhook *w)
                           .headers = headers,
                           .n_headers = HEADERS,
                           .max_bytes = ANSWER_MAX,
+                          .may_cut = true,
                           .timeout_ms = CW_WEBHOOK_TIMEOUT_MS,
                           .on_done = on_done};
     if (!is_signed || !has_fetcher(w->all) || cw_fetcher_start(w->all->fetcher, &w->fetch, NULL)) {
@@ -520,7 +521,7 @@ static void take_turn(webhook *w)
         post_message(w);
     else if (!is_judged(w))
         return;
-    else if (judge(w, &entry))
+    else if (cw_accounts_is_away(cw_runtime_accounts(w->all->rl)) || judge(w, &entry))
         try_later(w);
     else if (entry)
         send_something(w, entry->method->event);

@@ -258,6 +258,17 @@ TEST(a_document_that_is_too_large_is_refused)
     assert_string_equal(c.why, "the answer is too large");
 }
 
+TEST(of_an_answer_that_may_be_cut_the_status_counts)
+{
+    static const fake_step large[] = {DO_READ, SAY("Content-Length: 65537", ""), DO_FILL(65537),
+                                      DO_END};
+    got g = {.fetch = {.may_cut = true}};
+    fetch(large, &g);
+    assert_string_equal(g.why, "");
+    assert_int_equal(g.status, 200);
+    assert_int_equal(g.n, 0);
+}
+
 TEST(who_says_nothing_is_not_waited_for)
 {
     static const fake_step silent[] = {DO_READ, DO_HOLD, DO_END};
@@ -434,6 +445,7 @@ int main(void)
         cmocka_unit_test(urls_are_checked_before_anything_is_looked_up),
         cmocka_unit_test(a_document_is_fetched),
         cmocka_unit_test(a_document_that_is_too_large_is_refused),
+        cmocka_unit_test(of_an_answer_that_may_be_cut_the_status_counts),
         cmocka_unit_test(who_says_nothing_is_not_waited_for),
         cmocka_unit_test(redirects_are_answers_like_others),
         cmocka_unit_test(nobody_is_asked_who_may_not_be),
