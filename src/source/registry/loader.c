@@ -17,15 +17,21 @@
 
 #define CHECK_MS 1000u
 
-static const char *state_of(const cw_registry_item *item, uint64_t now)
+static const char *state_of(const cw_registry_item *item)
 {
     if (!item->source)
         return item->tried ? "down" : "loading";
     if (item->is_withheld)
         return "withheld";
-    if (cw_remote_trouble(item->source, now))
+    if (item->trouble)
         return "broken";
     return item->is_stale ? "stale" : "ready";
+}
+
+/* That of its calls came after that of its last load. */
+static cw_str problem_of(const cw_registry_item *item)
+{
+    return cw_str_from(item->trouble ? item->trouble : item->problem);
 }
 
 static uint32_t count_tools(const cw_source *source)
@@ -50,7 +56,7 @@ static void save(const cw_registry_item *item)
         .tools = count_tools(item->source),
         .methods = item->n_found,
         .withheld = item->n_withheld,
-        .problem = cw_str_from(item->problem),
+        .problem = problem_of(item),
     };
     if (s->opts.is_quiet)
         return;
@@ -97,7 +103,7 @@ static void write_report(const cw_registry_item *item, cw_source_report *ret)
                               .withheld = item->n_withheld,
                               .approved_ms = item->approved_ms,
                               .approved_by = cw_str_from(item->approved_by),
-                              .problem = cw_str_from(item->problem)};
+                              .problem = problem_of(item)};
     if (item->path) {
         ret->state = item->source ? "ready" : (item->tried ? "down" : "loading");
         ret->methods = item->source ? (uint32_t)item->source->n_methods : 0;
@@ -131,7 +137,9 @@ static void set_metrics(const cw_registry_item *item)
 
 static void record(cw_registry_item *item, bool must_save)
 {
-    const char *state = state_of(item, cw_loop_now(item->all->opts.loop));
+    item->trouble =
+        item->source ? cw_remote_trouble(item->source, cw_loop_now(item->all->opts.loop)) : NULL;
+    const char *state = state_of(item);
     bool is_other = state != item->state;
     if (is_other) {
         item->state = state;

@@ -60,6 +60,7 @@ typedef struct cw_registry_item {
     bool is_refused;      /* the last load was, since our credentials are */
     bool is_withheld;     /* the lock file is lost: no tool is shown */
     char *problem;        /* of the last load, or what the service lacks; or NULL */
+    const char *trouble;  /* of its calls; static, or NULL */
     const char *state;    /* as it was told last */
     int64_t since_ms;     /* of that, since 1970 */
     int64_t refreshed_ms; /* when it was last asked */
