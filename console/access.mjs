@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Pages of the security person: who may call what, audit, accounts, roles, tokens, sessions.
-import {attempt, change, missing, problem, rpc} from "./api.mjs";
+// Pages of the security person: who may call what, audit, access.
+import {attempt, change, missing, problem, quote, rpc} from "./api.mjs";
 import {ask, button, code, copyable, count, duration, each, el, grid, input, offer, pageSize, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
 import {anchor, filled, filters, link, query, setQuery, toolLink, writePage} from "./frame.mjs";
 import {outcomes, outcomeTag, showRecord} from "./traffic.mjs";
@@ -18,8 +18,9 @@ const verdicts = {
 };
 
 function whyView(why, as, kind) {
-	const scopes = why.rules.filter(r => !r.passes && /scope/.test(r.rule)).map(r => `--scope ${r.what}`);
-	const command = scopes.length && kind === "account" ? `causeway token create ${as} ${scopes.join(" ")}` : `causeway why ${why.tool} --${kind} ${as}`;
+	const scopes = why.rules.filter(r => !r.passes && /scope/.test(r.rule)).map(r => `--scope ${quote(r.what)}`);
+	const name = quote(as);
+	const command = scopes.length && kind === "account" ? `causeway token create ${name} ${scopes.join(" ")}` : `causeway why ${quote(why.tool)} --${kind} ${name}`;
 	return el(
 		"div",
 		{role: "status"},
@@ -98,7 +99,7 @@ export async function audit(node) {
 		outcome: select([any, ...outcomes, ..."wrong clear_text forged logout allowed denied issued refreshed revoked reused created answered cancel completed".split(" ")]),
 		caller: input("text", {size: 12, list: "callers"}),
 		tool: input("text", {size: 18, list: "tools"}),
-		q: input("search", {placeholder: "Search the records found"}),
+		q: input("search", {placeholder: "Search these records"}),
 	};
 	const summary = el("p.quiet", {role: "status"});
 	const further = button("Search further", () => load(next));
@@ -154,6 +155,9 @@ export async function audit(node) {
 			next = got.next;
 			fill(got.searched_to);
 		} catch (error) {
+			if (own !== visit) return;
+			replace(summary);
+			save.hidden = true;
 			const off = () => el("div.empty", el("p", "No audit is written. Set the key:"), el("pre", "audit:\n  path: /var/lib/causeway/audit.jsonl"));
 			replace(place, /audit\.path/.test(error.message) ? off() : problem(error, "The audit could not be searched."));
 		}
@@ -201,7 +205,7 @@ async function createToken(run, {account, name, scopes, days}) {
 }
 
 // Each section: the columns of its list, the form that adds to it, forms and actions of a row. A form: [label, button,
-// fields, use(run, data), text]. An action: [label, text, method, params]. run(method, params) makes a change.
+// fields, use(run, data), text]. An action: [label, text, method, params].
 const sections = {
 	accounts: {
 		caption: "Accounts",
@@ -216,17 +220,11 @@ const sections = {
 		add: [
 			"New account",
 			"Add",
-			[["name", "Name", required], ["password", "Password", secret, "Without one the account logs in with tokens only"], roleNames],
+			[["name", "Name", required], ["password", "Password", secret, "Without one: tokens only"], roleNames],
 			(run, {name, password, roles}) => run("accounts.add", {name, password: password || null, roles: split(roles, ",")}),
 		],
 		forms: ({name, roles}) => [
-			[
-				"Roles",
-				"Save",
-				[["roles", "Roles", {value: roles.join(", ")}, roleNames[3]]],
-				setRoles(name, roles),
-				"Each role on this list is granted, each other one is taken away. Sessions of the account end.",
-			],
+			["Roles", "Save", [["roles", "Roles", {value: roles.join(", ")}, roleNames[3]]], setRoles(name, roles), "The account has exactly these roles then. Its sessions end."],
 			["Password", "Set the password", [["password", "New password", {...secret, ...required}]], (run, {password}) => run("accounts.password", {name, password})],
 		],
 		actions: ({name, state}) => [
@@ -293,13 +291,11 @@ export async function access(node, name = "accounts") {
 	if (!Object.hasOwn(sections, name)) throw missing("No such section.");
 	const trouble = el("div");
 
-	const run = (method, params) =>
-		attempt(trouble, "Nothing was changed.", async () => {
-			const result = await change(method, params);
-			status("Done.");
-			await load();
-			return result;
-		});
+	const run = async (method, params) => {
+		const result = await attempt(trouble, "Nothing was changed.", () => change(method, params));
+		if (result) await attempt(trouble, "The list is old.", () => (status("Done."), load()));
+		return result;
+	};
 
 	async function confirm([label, text, method, params], what) {
 		if (await ask(`${label} ${what}?`, el("p", text), label, ".danger")) await run(method, params);

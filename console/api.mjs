@@ -14,7 +14,8 @@ export const loginPath = prefix + root.login;
 let proof;
 let login;
 let ids = 0;
-export const lastUse = {at: 0};
+// The last key or click.
+export const lastUse = {at: Date.now()};
 
 export const failure = (message, members) => Object.assign(new Error(message), members);
 export const missing = text => failure(text, {isMissing: true});
@@ -44,10 +45,10 @@ const forget = error => {
 	throw error;
 };
 
-// POST with the session, or with a token. A stale proof is fetched once again.
+// POST with the session, or with a token. A stale proof is fetched again. An idle page does not extend the session.
 async function post(path, body, headers = {}, {signal, token} = {}) {
 	const all = {"Content-Type": "application/json", ...headers};
-	lastUse.at = Date.now();
+	if (Date.now() - lastUse.at > 6e4) all["Causeway-Idle"] = "1";
 	for (let attempt = 0; ; attempt++) {
 		await login;
 		const before = login;
@@ -95,7 +96,7 @@ async function confirmAgain() {
 	for (let problem = ""; ; ) {
 		const password = input("password", {name: "password", autocomplete: "current-password", required: true, id: "confirm"});
 		const content = [
-			el("p", "This change needs a recent login. Nothing was changed yet."),
+			el("p", "This change needs a recent login."),
 			problem && el("p.bad", {role: "alert"}, problem),
 			el("div.field", el("label", {for: "confirm"}, "Password of ", visible(name)), password),
 		];
@@ -231,7 +232,7 @@ export async function* toolPages() {
 	}
 }
 
-const quote = text => `'${text.replaceAll("'", `'\\''`)}'`;
+export const quote = text => (/^[\w.:-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
 // The same request for a shell. No credentials are in it.
 export function asCurl({body, headers}) {

@@ -4,7 +4,7 @@
 // Controls, bidirectional overrides, zero-width and tag characters: a reader must see them.
 const odd = /((?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}])/gu;
 const svg = "http://www.w3.org/2000/svg";
-const isNothing = value => value === undefined || value === null || value === false;
+const isNothing = value => (value ?? false) === false;
 
 // el("p.quiet", { id: "x", onclick: f }, "text", child, [children]); "svg:path" is an element of a picture.
 export function el(what, ...rest) {
@@ -22,7 +22,7 @@ function set(node, attrs) {
 	for (const [name, value] of Object.entries(attrs)) {
 		if (isNothing(value)) continue;
 		if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-		else if (name === "value" || name === "checked" || name === "selected") node[name] = value;
+		else if (/^(value|checked|selected)$/.test(name)) node[name] = value;
 		else node.setAttribute(name, value === true ? "" : String(value));
 	}
 }
@@ -129,7 +129,7 @@ export function status(text) {
 export const copy = text =>
 	navigator.clipboard.writeText(text).then(
 		() => status("Copied."),
-		() => status("The browser did not allow to copy."),
+		() => status("The browser allows no copy."),
 	);
 
 export const copyable = text =>

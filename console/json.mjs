@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// JSON with exact numbers: 9007199254740993 and 1.10 stay what they are. No DOM is used here.
+// JSON with exact numbers: 9007199254740993 and 1.10 stay what they are.
 
 export const numberPattern = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 

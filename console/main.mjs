@@ -39,8 +39,10 @@ function find() {
 const shown = () => pages.filter(p => may(p.needs));
 
 function writeMenu(page) {
-	const links = shown().map(p => anchor(p.label, p.path || "/", {}, {"aria-current": p === page && "page"}));
-	replace(byId("menu"), links);
+	replace(
+		byId("menu"),
+		shown().map(p => anchor(p.label, p.path || "/", {}, {"aria-current": p === page && "page"})),
+	);
 }
 
 async function show(isNew) {
@@ -84,11 +86,11 @@ async function logOut() {
 function writeUser() {
 	replace(byId("user"), el("span.host", location.host), button("Keys", showKeys, ".plain"), !isDemo && [el("span", visible(frame.caller.name)), button("Log out", logOut, ".plain")]);
 	if (!isDemo) return;
-	const text = "This is a demo: a server without a configuration, with example tools, for this machine only. Your own begins with ";
+	const text = "This is a demo: example tools without a configuration, for this machine only. Your own begins with ";
 	byId("head").after(el("aside.demo", {"aria-label": "Demo"}, text, el("code", "causeway init"), "."));
 }
 
-// A session that is not used ends, after a warning; requests since then have extended it.
+// A session that is not used ends, after a warning. A key or click extends it.
 function watchSession(ends) {
 	if (!ends) return;
 	const begun = Date.now();
@@ -97,11 +99,12 @@ function watchSession(ends) {
 		replace(byId("notices"));
 		watchSession(fresh.session_ends);
 	};
-	const warn = () => {
+	const warn = isShown => {
 		if (lastUse.at > begun) return extend();
-		replace(byId("notices"), el("div.notice.soft", el("p", "Your session ends at ", when(ends), ". "), button("Continue the session", extend)));
+		if (!isShown) replace(byId("notices"), el("div.notice.soft", el("p", "Your session ends at ", when(ends), ". "), button("Continue the session")));
+		setTimeout(warn, 1000, true);
 	};
-	setTimeout(warn, Math.min(ends - begun - 120_000, 2 ** 31 - 1));
+	setTimeout(warn, ends - begun - 120_000);
 }
 
 const hasKeys = () => localStorage.getItem("keys") !== "off";
@@ -110,7 +113,7 @@ let afterG = false;
 function keys() {
 	const rows = [
 		["/", "search"],
-		["j, k, Enter", "next row, previous row, open it"],
+		["j, k, Enter", "next row, previous row, open"],
 		["space", "pause live data"],
 		["Ctrl+Enter", "call the tool"],
 		["Esc", "close a dialog, leave a field"],
@@ -131,8 +134,10 @@ function moveRow(step) {
 
 function onKey(event) {
 	const {target, key} = event;
-	if (event.ctrlKey && key === "Enter") return current?.onCall?.(event);
-	if (!hasKeys() || event.ctrlKey || event.metaKey || event.altKey || target.closest("dialog")) return;
+	lastUse.at = Date.now();
+	if (target.closest("dialog")) return;
+	if (event.ctrlKey && key === "Enter") return event.repeat || current?.onCall?.(event);
+	if (!hasKeys() || event.ctrlKey || event.metaKey || event.altKey) return;
 	if (target.closest("input, textarea, select")) return key === "Escape" && target.blur();
 	if (afterG) {
 		afterG = false;
@@ -153,6 +158,7 @@ function onKey(event) {
 // Links to pages of the console load nothing anew.
 function onClick(event) {
 	const anchor = event.target.closest("a[href]");
+	lastUse.at = Date.now();
 	const isOurs = anchor && anchor.origin === location.origin && `${anchor.pathname}/`.startsWith(`${consolePath}/`);
 	if (!isOurs || event.button || event.ctrlKey || event.metaKey || event.shiftKey || anchor.target || anchor.hash) return;
 	event.preventDefault();

@@ -6,7 +6,7 @@ import {fieldOf, makeForm} from "./form.mjs";
 import {anchor, badge, filters, may, query, sourceLink, toolLink, writePage} from "./frame.mjs";
 import {parse, plain, pretty, textOf, write} from "./json.mjs";
 
-// A tool as MCP clients get it, or as the administration methods describe it. `shown` is what clients get.
+// A tool of a list of MCP, or of the administration methods. `shown` is what clients get.
 function toolOf(t) {
 	const shown = t.tool ?? t;
 	const annotations = t.mark?.annotations ?? shown.annotations ?? {};
@@ -127,7 +127,7 @@ function tree(value, name, depth = 0) {
 // Only addresses of the web are links, without a referrer.
 function linkOf(text) {
 	if (text.length > 2000 || !/^https?:\/\/[!-~]+$/i.test(text) || !URL.canParse(text)) return;
-	return el("a", {href: new URL(text).href, target: "_blank", rel: "noopener noreferrer"}, text);
+	return el("a", {href: new URL(text).href, target: "_blank", rel: "noreferrer"}, text);
 }
 
 const json = value => el("pre", visible(write(value, "  ")));
@@ -248,11 +248,10 @@ function argumentsView(described) {
 		isText = next === "JSON" || (isText && next !== "Form");
 		return true;
 	};
-	const views = {Form: form.node, JSON: el("div", el("p.quiet.small", "The arguments as JSON, sent as they are written here."), text), "As clients see it": json(described.shown)};
+	const views = {Form: form.node, JSON: el("div", el("p.quiet.small", "Sent as it is written here."), text), "As clients see it": json(described.shown)};
 	const all = tabs(views, mayLeave);
 	return {
 		node: el("div", all.node, warning),
-		// The JSON text; undefined: it has problems, which are shown.
 		read: () => (isText ? tryJson(() => write(parse(text.value || "{}"))) : form.read()),
 		complain: (pointer, message) => !isText && form.complain(pointer, message),
 		preset(args) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Pages of the operator: the server, its sources and its calls.
-import {attempt, change, isDemo, mcpPath, missing, prefix, problem, rpc} from "./api.mjs";
+import {attempt, change, isDemo, mcpPath, missing, prefix, problem, quote, rpc} from "./api.mjs";
 import {ask, button, code, copyable, count, duration, each, el, facts, grid, input, invisible} from "./dom.mjs";
 import {labelled, list, panel, percent, refill, replace, row, select, span, status, table, tag, visible, when} from "./dom.mjs";
 import {anchor, badge, filled, filterLink, filters, frame, live, may, query, sourceLink, toolLink, writePage} from "./frame.mjs";
@@ -25,15 +25,11 @@ function welcome(origin, tools) {
 		"div.grid",
 		panel(
 			"Call a tool here",
-			el("p.quiet", "Each tool has a form. It is called as MCP clients do."),
+			el("p.quiet", "They are called as MCP clients do."),
 			list(tools.slice(0, 5), t => [toolLink(t.name), el("div.quiet", visible(t.description))]),
 		),
-		panel(
-			"Connect an MCP client",
-			el("p.quiet", "The address, and commands that add it to clients:"),
-			[mcp, `claude mcp add --transport http causeway ${mcp}`, "causeway install --all"].map(copyable),
-		),
-		panel("Try it in a terminal", firstSteps(origin)),
+		panel("Connect an MCP client", el("p.quiet", "The address, and commands that add it:"), [mcp, `claude mcp add --transport http causeway ${mcp}`, "causeway install --all"].map(copyable)),
+		panel("In a terminal", firstSteps(origin)),
 	);
 }
 
@@ -148,7 +144,7 @@ function needs(state, sources) {
 	for (const s of sources) {
 		const page = `/sources/${encodeURIComponent(s.name)}`;
 		if (s.withheld) out.push([`${s.withheld} ${s.withheld === 1 ? "tool" : "tools"} of ${s.name} withheld until approved`, page, "warn"]);
-		if (s.problem) out.push([`${s.name}: ${s.problem}`, page, s.state === "down" ? "bad" : "warn"]);
+		if (s.problem) out.push([`${s.name}: ${s.problem}`, page, /down|broken/.test(s.state) ? "bad" : "warn"]);
 	}
 	const left = state.certificate_ends - Date.now();
 	if (state.audit === "failing") out.push(["The audit cannot be written", "/audit", "bad"]);
@@ -202,7 +198,7 @@ export async function overview(node) {
 		const wanted = needs(state, all);
 		const rest = wanted.length > 10 && anchor(`all ${count(wanted.length)}`, "/sources", {only: "needs attention"});
 		replace(top, lead(state));
-		refill(needed, [wanted, all.length], () => (wanted.length ? [list(wanted.slice(0, 10), needLink), rest] : all.length ? el("p.good", "Nothing. All sources are ready.") : noSources()));
+		refill(needed, [wanted, all.length], () => (wanted.length ? [list(wanted.slice(0, 10), needLink), rest] : all.length ? el("p.good", "Nothing.") : noSources()));
 		replace(trouble, stats.error && problem(stats.error, "No traffic is counted."));
 		numbers.hidden = Boolean(stats.error);
 		drawn.node.hidden = !stats.history_s;
@@ -317,7 +313,7 @@ export async function source(node, name) {
 	const place = el("div");
 	const state = el("div");
 	const refresh = button("Refresh", onRefresh);
-	const mayChange = may("administer sources");
+	let mayChange;
 
 	async function onRefresh() {
 		refresh.disabled = true;
@@ -330,7 +326,8 @@ export async function source(node, name) {
 		const found = (await rpc("sources.list")).sources.find(s => s.name === name);
 		if (!found) throw missing("No source has this name.");
 		replace(state, stateFacts(found));
-		if (mayChange && found.kind !== "plugin") await loadDifferences();
+		mayChange = may("administer sources") && found.kind !== "plugin";
+		if (mayChange) await loadDifferences();
 		return found;
 	}
 
@@ -363,8 +360,8 @@ export async function source(node, name) {
 		return load();
 	}
 
-	const found = await load();
-	writePage(node, visible(name), mayChange && refresh, el("section.panel", state), mayChange && found.kind !== "plugin" && panel("Definitions", place));
+	await load();
+	writePage(node, visible(name), mayChange && refresh, el("section.panel", state), mayChange && panel("Definitions", place));
 }
 
 // ---- calls ----
@@ -379,9 +376,9 @@ export function showRecord(title, record, page, more) {
 		const filter = filterOf[name] ?? (may("view audit") && "q");
 		return [name, filter ? filterLink(visible(text), filter === "q" ? "/audit" : page, {since: query().since, [filter]: text}) : visible(text)];
 	});
-	const words = ["caller", "kind", "outcome"].filter(name => record[name]).map(name => ` --${name} ${record[name]}`);
+	const words = ["caller", "kind", "outcome"].filter(name => record[name]).map(name => ` --${name} ${quote(record[name])}`);
 	const tool = record.tool ?? record.method;
-	return ask(title, [facts(pairs), more, el("p.quiet", "From a terminal:"), el("pre", visible(`causeway audit${words.join("")}${tool ? ` --tool ${tool}` : ""}`))]);
+	return ask(title, [facts(pairs), more, el("p.quiet", "From a terminal:"), el("pre", visible(`causeway audit${words.join("")}${tool ? ` --tool ${quote(tool)}` : ""}`))]);
 }
 
 function showCall(call, all) {

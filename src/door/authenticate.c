@@ -316,8 +316,13 @@ static void log_in(const pending *asked, cw_accounts *accounts, cw_str header)
     }
     *p = *asked;
     cw_loop *loop = cw_http_req_loop(req);
-    cw_login login = p->session.p ? cw_session_resume(accounts, loop, p->session, &p->waiter)
-                                  : cw_accounts_login(accounts, loop, header, &p->waiter);
+    cw_login login;
+    if (!p->session.p)
+        login = cw_accounts_login(accounts, loop, header, &p->waiter);
+    else if (cw_browser_is_idle(req))
+        login = cw_session_peek(accounts, loop, p->session, &p->waiter);
+    else
+        login = cw_session_resume(accounts, loop, p->session, &p->waiter);
     if (login.status == CW_LOGIN_PENDING)
         cw_http_listen(req, on_event, p);
     else

@@ -84,6 +84,11 @@ cw_str cw_browser_session(cw_http_req *req, const cw_runtime_loop *rl)
     return cw_browser_cookie(req, cw_str_from(cw_browser_cookie_kind(rl)->name));
 }
 
+bool cw_browser_is_idle(const cw_http_req *req)
+{
+    return cw_http_req_header(req, CW_STR("Causeway-Idle")).p != NULL;
+}
+
 bool cw_browser_is_private(const cw_http_req *req, const cw_runtime_loop *rl)
 {
     return cw_runtime_config(rl)->access.allow_plaintext_passwords || cw_http_req_is_private(req);

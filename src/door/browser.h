@@ -52,6 +52,9 @@ cw_str cw_browser_cookie(const cw_http_req *req, cw_str name);
 bool cw_browser_may_have_session(cw_http_req *req, const cw_runtime_loop *rl);
 /* The session of the browser; .p is NULL without one, or when there are no sessions. */
 cw_str cw_browser_session(cw_http_req *req, const cw_runtime_loop *rl);
+/* Whether a page sent the request without its user, so that it does not extend the session: a header
+ * of the console. */
+bool cw_browser_is_idle(const cw_http_req *req);
 /* Whether passwords and sessions may be shown on this connection. */
 bool cw_browser_is_private(const cw_http_req *req, const cw_runtime_loop *rl);
 /* Whether a page of ours made the request. With `may_be_silent` it is enough that nothing says that

@@ -114,6 +114,10 @@ suite("a hostile service", () => {
         await page.waitForSelector("td:has-text('refusal')");
         await page.click("tr:has-text('refusal') button");
         await page.waitForSelector("dialog dd:has-text('alert(1)')");
+        // In the command to paste it is one quoted word.
+        const pasted = await page.locator("dialog pre").textContent();
+        assert.match(pasted, / --tool '<script>alert/);
+        assert.match(pasted.replaceAll(/'([^']|'\\'')*'/g, "x"), /^causeway audit( --\w+ [\w.:-]+)+$/);
         await visit(page, "/console/calls");
         await page.click("tbody button >> nth=0");
         await page.waitForSelector("dialog");

@@ -5,7 +5,10 @@ import path from "node:path";
 import { after, before, suite } from "node:test";
 import { keepFolder } from "../functional/support/kept.mjs";
 import { freePort } from "../functional/support/ports.mjs";
+import { bearer } from "../functional/support/accounts.mjs";
+import { callTool } from "../functional/support/mcp.mjs";
 import { startCauseway } from "../functional/support/programs.mjs";
+import { eventually } from "../functional/support/server.mjs";
 import { startService } from "../functional/support/service.mjs";
 import { assertAccessible, browserTests, logIn, openPage, ready, startConsole, visit } from "./support/browser.mjs";
 
@@ -104,6 +107,37 @@ suite("something is gone", () => {
         await page.click("text=Approve the selected…");
         await page.click("dialog button:text-is('Approve')");
         await page.waitForSelector("text=All tools match their approved definitions.");
+        await page.context().close();
+        await server.stop();
+    });
+});
+
+suite("a service", () => {
+    test("that is destructive needs two presses; one whose calls fail is named on the overview", async () => {
+        const service = await startService();
+        const methods = [{ method: "secret", annotations: { destructiveHint: true } }];
+        const source = { name: "shop", url: service.url, prefix: "shop.", methods, retries: 0 };
+        const server = await startConsole({ config: { sources: [source] } });
+        const page = await openPage(server, "/console/tools/shop.secret", { account: "alice" });
+        await page.waitForSelector("button:text-is('Call')");
+        await page.keyboard.down("Control");
+        // A key that is held down is pressed once.
+        for (let i = 0; i < 5; i += 1) await page.keyboard.down("Enter");
+        await page.waitForSelector("button:has-text('press again')");
+        assert.equal(await page.locator("[data-outcome]").count(), 0);
+        await page.keyboard.up("Enter");
+        await page.keyboard.press("Enter");
+        await page.keyboard.up("Control");
+        await page.waitForSelector("[data-outcome]");
+        await service.stop();
+        const token = (await server.cli("token", "create", "alice")).trim();
+        await visit(page, "/console/");
+        // The circuit breaker opens, for a short time at first.
+        const isNamed = async () => {
+            await callTool(server, "shop.secret", {}, { headers: bearer(token) });
+            return (await page.locator(".panel a.bad:has-text('shop: it could not be reached')").count()) === 1;
+        };
+        await eventually(isNamed, "the overview names it", 20_000);
         await page.context().close();
         await server.stop();
     });
@@ -214,6 +248,26 @@ suite("one server", () => {
         await page.waitForSelector("#password");
         assert.equal(await page.evaluate(() => localStorage.getItem("caller")), null);
         server.sessions.delete("alice");
+        await page.context().close();
+    });
+
+    test("a right that its owner takes away: the change is made, and the page says what it cannot show", async () => {
+        await server.cli("role", "add", "ruler");
+        await server.cli("role", "allow", "ruler", "administer access");
+        await server.cli("account", "grant", "bob", "ruler");
+        const page = await openPage(server, "/console/access/roles", { account: "bob" });
+        await page.click("button[aria-label='Take administer access away from ruler']");
+        await page.click("dialog button:text-is('Take away')");
+        await page.waitForSelector(".notice:has-text('The list is old.')");
+        const roles = JSON.parse(await server.cli("role", "list", "--json"));
+        assert.deepEqual(roles.find(({ name }) => name === "ruler").permissions, []);
+        await page.context().close();
+    });
+
+    test("a plugin, which is not discovered, has no button that refreshes it", async () => {
+        const page = await openPage(server, "/console/sources/echo", { account: "alice" });
+        await page.waitForSelector("h1:has-text('echo')");
+        assert.equal(await page.locator("button:text-is('Refresh')").count(), 0);
         await page.context().close();
     });
 

@@ -147,7 +147,8 @@ static cw_code find_session(cw_store_job *job, cw_db *db, cw_err *err)
     if (rc || !t->caller)
         return rc;
     int64_t now = cw_clock_wall_ms(), idle = (int64_t)rules.idle_ms;
-    if (now - session.used >= idle / CW_SESSION_TOUCHES || now < session.used) {
+    bool is_due = now - session.used >= idle / CW_SESSION_TOUCHES || now < session.used;
+    if (is_due && !t->is_peek) {
         /* Without it the session ends early, which is better than an error. */
         (void)!cw_db_touch_session(db, session.id, now, NULL);
         session.used = now;
@@ -272,7 +273,8 @@ static void set_token(cw_credentials *c, cw_str session)
     digest_secret(session, c->token);
 }
 
-cw_login cw_session_resume(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_waiter *w)
+static cw_login resume(cw_accounts *a, cw_loop *loop, cw_str session, bool is_peek,
+                       cw_login_waiter *w)
 {
     unsigned char key[CW_DIGEST];
     cw_credentials credentials;
@@ -287,15 +289,27 @@ cw_login cw_session_resume(cw_accounts *a, cw_loop *loop, cw_str session, cw_log
         return (cw_login){.status = CW_LOGIN_OK, .caller = cached, .is_remembered = true};
     cw_login_op *same = cw_login_op_find(al, key);
     /* One that began before a session was ended may have found it still there. */
-    if (same && same->ended == atomic_load(&a->n_ended)) {
+    if (same && same->ended == atomic_load(&a->n_ended) && (is_peek || !same->is_peek)) {
         cw_login_op_wait(same, w);
         return (cw_login){.status = CW_LOGIN_PENDING};
     }
     set_token(&credentials, session);
     cw_login_op *t = new_op(al, &credentials, CW_LOGIN_OP_RESUME, w);
-    if (t)
+    if (t) {
         memcpy(t->key, key, sizeof key);
+        t->is_peek = is_peek;
+    }
     return begin(t, w);
+}
+
+cw_login cw_session_resume(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_waiter *w)
+{
+    return resume(a, loop, session, /* is_peek= */ false, w);
+}
+
+cw_login cw_session_peek(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_waiter *w)
+{
+    return resume(a, loop, session, /* is_peek= */ true, w);
 }
 
 cw_login cw_session_end(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_waiter *w)

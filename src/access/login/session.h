@@ -18,7 +18,7 @@
  * carry a CSRF token, which is derived from the secret and does not reveal it. Other sites can read
  * neither.
  *
- * Threads: open, resume and end on the loop; the rest on any, after cw_secret_init.
+ * Threads: open, resume, peek and end on the loop; the rest on any, after cw_secret_init.
  * Limits:  rules.per_account sessions of an account; the oldest is removed.
  */
 #ifndef CW_ACCESS_LOGIN_SESSION_H
@@ -34,6 +34,8 @@ cw_login cw_session_open(cw_accounts *a, cw_loop *loop, cw_str name, cw_str pass
                          cw_str replaced, cw_login_waiter *w);
 /* Authenticate a session. */
 cw_login cw_session_resume(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_waiter *w);
+/* The same without extending it: for requests that a page sends by itself. */
+cw_login cw_session_peek(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_waiter *w);
 /* End a session: OK without a caller, also for an unknown one; UNAVAILABLE; PENDING. */
 cw_login cw_session_end(cw_accounts *a, cw_loop *loop, cw_str session, cw_login_waiter *w);
 /* Count a forged form of a client as a failed login of its network. WRONG; TOO_MANY: the network must
