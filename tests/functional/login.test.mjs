@@ -257,15 +257,22 @@ suite("the login page", () => {
 test("threat-C9: guessing on the page is slowed down, together with guessing elsewhere", async () => {
     const server = await startAccounts();
     const form = await openForm(server);
-    for (let i = 0; i < 3; i += 1) {
-        const answer = await sendForm(server, { ...form, name: "alice", password: `wrong ${i}` });
-        assert.equal(answer.status, 403);
-    }
-    for (let i = 0; i < 3; i += 1) {
-        await rpc(server, caller, basic("alice", `wrong ${i}`));
-    }
-    const answer = await sendForm(server, { ...form, name: "alice", password: "s3cret" });
-    assert.equal(answer.status, 429);
+    let answer;
+    const isRefused = async () => {
+        for (let i = 0; i < 3; i += 1) {
+            const wrong = await sendForm(server, { ...form, name: "alice", password: `wrong ${i}` });
+            assert.equal(wrong.status, 403);
+        }
+        await rpc(server, caller, basic("alice", "wrong 3"));
+        const fifth = performance.now();
+        await rpc(server, caller, basic("alice", "wrong 4"));
+        await rpc(server, caller, basic("alice", "wrong 5"));
+        answer = await sendForm(server, { ...form, name: "alice", password: "s3cret" });
+        // The wait is a second long: on a busy machine it may be over before the form arrives.
+        assert.ok(answer.status === 429 || performance.now() - fifth >= 1_000, `${answer.status}`);
+        return answer.status === 429;
+    };
+    await eventually(isRefused, "a wait after wrong passwords");
     assert.ok(Number(answer.headers.get("retry-after")) >= 1);
     assert.match(answer.text, /Too many attempts/);
     assert.ok(!isSession(answer));
@@ -284,10 +291,16 @@ test("threat-C9, threat-D11: forged forms count as failed logins of their networ
         assert.equal(answer.status === 429, answer.headers.has("retry-after"));
     }
     assert.ok(statuses.slice(0, 20).every((status) => status === 403));
-    assert.equal(statuses.at(-1), 429);
-    // They count together with guesses.
-    const guess = await sendForm(server, { ...form, name: "alice", password: "wrong" });
-    assert.equal(guess.status, 429);
+    // A form that comes after the wait counts as well, and doubles it.
+    assert.ok(statuses.filter((status) => status === 429).length > 100, statuses.join(" "));
+    // They count together with guesses: after one, the next must wait.
+    let guesses = 0;
+    const isRefused = async () => {
+        const { status } = await sendForm(server, { ...form, name: `guessed${(guesses += 1)}`, password: "wrong" });
+        return status === 429;
+    };
+    await eventually(isRefused, "a guess that must wait");
+    assert.ok(guesses < 5, `${guesses} guesses`);
     await server.stop();
     const records = readAudit(audit)
         .trim()
@@ -636,11 +649,17 @@ suite("the end of a session", () => {
 
 suite("what a session has opened", { concurrency: true }, () => {
     const isOver = "The call was ended: its caller's session is over.";
-    const progress = { name: "test.progress", arguments: { steps: 200, ms: 50 * slowness } };
+    // It runs for longer than any of these tests: ten minutes.
+    const progress = { name: "test.progress", arguments: { steps: 12_000, ms: 50 } };
     const start = async (t, config = {}) => {
         const server = await startAccounts({
             plugins: ["echo", "conformance"],
-            config: { loops: 2, roles: { ...roles, authenticated: permissions }, ...config },
+            config: {
+                loops: 2,
+                roles: { ...roles, authenticated: permissions },
+                plugins: { timeout: "20m" },
+                ...config,
+            },
         });
         t.after(() => server.stop());
         return server;
@@ -727,6 +746,7 @@ suite("what a session has opened", { concurrency: true }, () => {
         assert.equal(again.status, 401);
         await pause(600);
         assert.ok(kept.every((stream) => !stream.ended));
+        kept.forEach((stream) => stream.close());
     });
 
     test("threat-C13: ends also if it is a request that continues a call after a question", async (t) => {
@@ -780,9 +800,8 @@ suite("what a session has opened", { concurrency: true }, () => {
         }
     });
 
-    test("threat-C13: ends when the browser logs in anew, or was not used for access.login.idle", async (t) => {
-        const idle = 3 * slowness;
-        const server = await start(t, { access: { login: { idle: `${idle}s` } } });
+    test("threat-C13: ends when the browser logs in anew", async (t) => {
+        const server = await start(t);
         const alice = await logIn(server, "alice", "s3cret");
         const first = await openAll(server, session(server, alice));
         const form = await openForm(server);
@@ -790,6 +809,11 @@ suite("what a session has opened", { concurrency: true }, () => {
         const answer = await sendForm(server, { ...form, cookie, name: "alice", password: "s3cret" });
         assert.equal(answer.status, 303);
         await assertEnd(first);
+    });
+
+    test("threat-C13: ends when it was not used for access.login.idle", async (t) => {
+        const idle = Math.ceil(patience(3_000) / 1_000);
+        const server = await start(t, { access: { login: { idle: `${idle}s` } } });
         const fresh = await logIn(server, "alice", "s3cret");
         const stream = await listen(server, session(server, fresh));
         await stream.rest(idle * 1_000 + soon);
@@ -799,15 +823,27 @@ suite("what a session has opened", { concurrency: true }, () => {
 
 suite("how long a session lasts", () => {
     test("threat-C10: without use, not longer than access.login.idle; with use, longer", async () => {
-        const idle = 2 * slowness;
+        const idle = Math.ceil(patience(2_000) / 1_000);
         const server = await startAccounts({ config: { access: { login: { idle: `${idle}s` } } } });
-        const alice = await logIn(server, "alice", "s3cret");
         const bob = await logIn(server, "bob", "b0b");
-        const start = Date.now();
-        while (Date.now() - start < 1_600 * idle) {
-            await callerOf(server, session(server, alice));
-            await pause(100);
-        }
+        // Use a session for longer than that. False: the machine stood still, and so it was not used for that long.
+        let alice;
+        const isKept = async () => {
+            alice = await logIn(server, "alice", "s3cret");
+            const start = Date.now();
+            for (let last = start; Date.now() - start < 1_600 * idle; ) {
+                const begin = Date.now();
+                const status = await statusOf(server, session(server, alice));
+                if (status === 401 && Date.now() - last >= 1_000 * idle) {
+                    return false;
+                }
+                assert.equal(status, 200);
+                last = begin;
+                await pause(100);
+            }
+            return true;
+        };
+        await eventually(isKept, "a session that is used all the time", 20_000);
         assert.equal(await statusOf(server, session(server, bob)), 401);
         await pause(1_050 * idle);
         assert.equal(await statusOf(server, session(server, alice)), 401);
@@ -822,13 +858,13 @@ suite("how long a session lasts", () => {
     });
 
     test("threat-C10: not longer than access.login.lifetime, however it is used", async () => {
-        const lifetime = 2 * slowness;
+        const lifetime = Math.ceil(patience(2_000) / 1_000);
         const server = await startAccounts({ config: { access: { login: { lifetime: `${lifetime}s` } } } });
-        const alice = await logIn(server, "alice", "s3cret");
         const start = Date.now();
+        const alice = await logIn(server, "alice", "s3cret");
         const isOver = async () => (await statusOf(server, session(server, alice))) === 401;
-        await eventually(isOver, "the end of the session", 4_000);
-        assert.ok(Date.now() - start > 500 * lifetime);
+        await eventually(isOver, "the end of the session", lifetime * 1_000 + 4_000);
+        assert.ok(Date.now() - start >= 950 * lifetime);
         await server.stop();
     });
 
