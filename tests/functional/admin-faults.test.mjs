@@ -5,7 +5,7 @@ import http from "node:http";
 import { test } from "node:test";
 import { databasePath } from "./support/accounts.mjs";
 import { startBridge } from "./support/mcp.mjs";
-import { runCauseway, slowness } from "./support/programs.mjs";
+import { patience, runCauseway } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
 // A service whose description comes when it is let go.
@@ -43,12 +43,13 @@ test("a client that leaves while a service is asked harms nothing", async (t) =>
     const service = await startSlowService(t);
     const server = await start(t, service);
     const calls = Array.from({ length: 20 }, () => begin(server.socket, "causeway.sources.refresh"));
+    await eventually(() => service.waiting.length > 0, "the service is asked");
     await pause(200);
     for (const { request } of calls.slice(0, 15)) request.destroy();
     await pause(100);
-    service.release();
-    await pause(100);
-    service.release();
+    // It is asked again for calls that came late.
+    const releasing = setInterval(service.release, 100);
+    t.after(() => clearInterval(releasing));
     const answers = await Promise.all(calls.slice(15).map(({ answer }) => answer));
     for (const answer of answers) {
         assert.equal(answer.result.sources[0].name, "slow");
@@ -123,7 +124,7 @@ function resultWith(value) {
 }
 
 test("a server elsewhere that returns nonsense neither ends a command by a signal nor drives the terminal", {
-    timeout: 60_000 * slowness,
+    timeout: patience(120_000),
 }, async (t) => {
     const hostile = "\u001b]0;title\u0007";
     const values = [
