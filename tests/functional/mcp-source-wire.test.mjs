@@ -88,7 +88,9 @@ test("a legacy server gets no headers of modern ones", async (t) => {
 });
 
 test("clients with other capabilities have other sessions, and the server learns just these", async (t) => {
-    const { upstream, server } = await scripted(t, { era: "legacy" }, { questions: ["form", "sampling"] });
+    // Each loop has sessions of its own, and connections that a client opens again may come to another one.
+    const own = { config: { loops: 1 } };
+    const { upstream, server } = await scripted(t, { era: "legacy" }, { questions: ["form", "sampling"] }, own);
     const as = (capabilities) => ({ meta: { "io.modelcontextprotocol/clientCapabilities": capabilities } });
     await callToolWell(server, "s.echo", {}, as({}));
     await callToolWell(server, "s.echo", {}, as({ elicitation: { form: {}, url: {} }, roots: {} }));

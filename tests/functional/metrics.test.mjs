@@ -7,12 +7,12 @@ import { after, before, suite, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { bearer, call, discover, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { callTool, modern, permissions, rpc, startBridge } from "./support/mcp.mjs";
+import { callTool, modern, permissions, rpc, startBridge, untilTool } from "./support/mcp.mjs";
 import { scrape } from "./support/metrics.mjs";
 import { root, runCauseway, writeConfig } from "./support/programs.mjs";
 import { get, post } from "./support/rest.mjs";
 import { eventually, inParallel } from "./support/server.mjs";
-import { startService, writeOpenRpc } from "./support/service.mjs";
+import { modes, startService, writeOpenRpc } from "./support/service.mjs";
 
 const viewMetrics = "view metrics";
 const open = { anonymous: [...permissions, viewMetrics] };
@@ -188,7 +188,13 @@ suite("counts", () => {
         await callTool(server, "test.echo", { message: 7 });
         await callTool(server, "no.such.tool", {});
         await rpc(server, { method: "test.echo", params: { message: "hello" }, id: 1 });
-        const metrics = await scrape(server);
+        // A loop may count the end of a call after its answer was read.
+        let metrics;
+        const areCounted = async () => {
+            metrics = await scrape(server);
+            return metrics.value("causeway_calls_total") === 4 && metrics.value("causeway_calls_running") === 0;
+        };
+        await eventually(areCounted, "all calls are counted");
         const calls = (labels) => metrics.value("causeway_calls_total", labels);
         assert.equal(calls({ tool: "test.echo", door: "mcp", outcome: "ok" }), 1);
         assert.equal(calls({ tool: "test.echo", door: "mcp", outcome: "invalid" }), 1);
@@ -206,10 +212,20 @@ suite("counts", () => {
     });
 
     test("a running call is counted until it ends", async () => {
-        const server = await startOpen();
-        const running = async () => (await scrape(server)).value("causeway_calls_running", { source: "echo" });
-        const slow = callTool(server, "test.sleep", { ms: 1500 });
+        const service = await startService();
+        const source = { name: "there", url: service.url, openrpc: writeOpenRpc(), prefix: "there.", timeout: "10m" };
+        const server = await startOpen({ sources: [{ ...source, methods: ["add"] }] });
+        await untilTool(server, "there.add");
+        const running = async () => (await scrape(server)).value("causeway_calls_running", { source: "there" });
+        let release;
+        modes.held = ({ jsonrpc, id }, response) => {
+            release = () => response.end(JSON.stringify({ jsonrpc, id, result: 3 }));
+        };
+        service.mode = "held";
+        const slow = callTool(server, "there.add", { a: 1, b: 2 });
+        await eventually(() => release, "the call has reached the service");
         await eventually(async () => (await running()) === 1, "one running call");
+        release();
         await slow;
         await eventually(async () => (await running()) === 0, "no running call");
         await server.stop();
@@ -236,11 +252,12 @@ suite("counts", () => {
         const open = (await scrape(server)).value("causeway_source_connections", { source: "there" });
         assert.equal(open, 1);
         await service.stop();
+        let metrics;
         await eventually(async () => {
             await rpc(server, { method: "there.add", params: { a: 1, b: 2 }, id: 1 });
-            return (await state("broken")) === 1;
+            metrics = await scrape(server);
+            return metrics.value("causeway_source_state", { source: "there", state: "broken" }) === 1;
         }, "broken");
-        const metrics = await scrape(server);
         assert.equal(metrics.value("causeway_source_state", { source: "there" }), 1);
         assert.ok(metrics.value("causeway_source_breaker_opens_total", { source: "there" }) >= 1);
         assert.equal(metrics.value("causeway_source_breaker_open", { source: "there" }), 1);

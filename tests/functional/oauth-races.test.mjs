@@ -23,7 +23,15 @@ const start = (more = {}) =>
     startAccounts({
         config: {
             mcp: { secret_file },
-            access: { server: { enabled: true, clients: [{ id: "app", redirect_uris: [redirect_uri] }], ...more } },
+            access: {
+                server: {
+                    enabled: true,
+                    clients: [{ id: "app", redirect_uris: [redirect_uri] }],
+                    // The longest that is allowed: all refreshes, and starts of servers, are within it.
+                    refresh_grace: "10m",
+                    ...more,
+                },
+            },
         },
     });
 

@@ -292,6 +292,7 @@ suite("contexts that are sent on", { concurrency: true }, () => {
         });
         const sources = [source("meta", "meta"), source("none", "none")];
         const { collector, server } = await start(t, {}, { plugins: [], config: { sources } });
+        await untilTool(server, "meta.add");
         await untilTool(server, "none.add");
         const tracestate = 'vendor="a\\b",other=2';
         const meta = { traceparent: traceparent(), tracestate };
@@ -551,7 +552,9 @@ suite("a collector", { concurrency: true }, () => {
     });
 
     test("that is slow or dead delays no call, and spans beyond the queue are dropped", async (t) => {
-        const { collector, server } = await start(t, {}, { env: { OTEL_BSP_MAX_QUEUE_SIZE: "8" } });
+        // The request that is held must not end by its own time limit.
+        const limits = { OTEL_EXPORTER_OTLP_TIMEOUT: "600000", OTEL_BSP_EXPORT_TIMEOUT: "600000" };
+        const { collector, server } = await start(t, {}, { env: { OTEL_BSP_MAX_QUEUE_SIZE: "8", ...limits } });
         const held = [];
         collector.answer = () =>
             calls(collector).length === 0
