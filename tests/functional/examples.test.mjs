@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { rpc } from "./support/mcp.mjs";
+import { rpc, untilTool } from "./support/mcp.mjs";
 import { host, newFolder, permissions } from "./support/plugins.mjs";
 import { buildFolder, root, startCauseway, writeConfig } from "./support/programs.mjs";
 
@@ -154,7 +154,9 @@ const bare = (more) => {
 
 async function start(plugins, anonymous = permissions) {
     const config = writeConfig({ plugins, roles: { anonymous } });
-    return await startCauseway({ args: ["--config", config] });
+    const server = await startCauseway({ args: ["--config", config] });
+    await untilTool(server, "examples.articles.list");
+    return server;
 }
 
 test("content that is missing is made, once, whoever asks for it first", async () => {
@@ -296,6 +298,7 @@ test("anonymous sees the scoped tool and is challenged on calling it", async () 
         roles: { anonymous: permissions },
     });
     const server = await startCauseway({ args: ["--config", config] });
+    await untilTool(server, "examples.articles.list");
     const answer = await rpc(server, { id: 1, method: "examples.contentTypes.list" });
     assert.equal(answer.status, 401);
     assert.deepEqual(answer.json.error.data.missing_scopes, ["tutorial:read", "tutorial:search"]);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
@@ -17,7 +17,7 @@ import {
     startBridge,
     untilTool,
 } from "./support/mcp.mjs";
-import { root, slowness } from "./support/programs.mjs";
+import { patience, root } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -56,12 +56,15 @@ suite("skills of a plugin", () => {
         server = await startBridge({ config: { mcp: { page_size: 2 } } });
         folder = path.join(server.plugins, "echo.skills");
         const more = 'license: MIT\nmetadata:\n  version: "1.0"\n  owner: ~\n';
-        writeSkill(folder, "refunds", {
+        // Written elsewhere and renamed: the server never sees a part of it.
+        const whole = path.join(keepFolder(), "whole-skills");
+        writeSkill(whole, "refunds", {
             "SKILL.md": front("refunds", more),
             "templates/mail.md": "Dear\u0000 \u{1F600}\r\n",
             "templates/deep/a b.bin": binary,
             "scripts/run.sh": "#!/bin/sh\n",
         });
+        renameSync(whole, folder);
         await eventually(async () => (await skillsOf(server)).length === 1, "the skill", 10_000);
     });
     after(() => server.stop());
@@ -203,7 +206,7 @@ suite("skills of a plugin", () => {
         const args = ["--cli", `${server.url}/mcp`, "--transport", "http", "--protocol-era", "modern"];
         const all = [launcher, ...args, "--method", "skills/list", "--verify", "--format", "json"];
         const { code, stdout, stderr } = await new Promise((resolve) =>
-            execFile(process.execPath, all, { timeout: 60_000 * slowness }, (error, stdout, stderr) =>
+            execFile(process.execPath, all, { timeout: patience(60_000) }, (error, stdout, stderr) =>
                 resolve({ code: error ? error.code : 0, stdout, stderr }),
             ),
         );
@@ -224,6 +227,7 @@ test("skills of a service are seen by those who see one of its tools", async (t)
     const open = await startBridge({ plugins: [], config: { sources: [{ ...source, methods: ["echo"] }] } });
     t.after(() => open.stop());
     await untilTool(open, "echo");
+    await eventually(async () => (await skillsOf(open)).length === 1, "the skill", 10_000);
     assert.equal((await skillsOf(open))[0].uri, "skill://svc/usage/SKILL.md");
     const closed = await startBridge({ config: { sources: [{ ...source, methods: guarded }] } });
     t.after(() => closed.stop());

@@ -4,17 +4,24 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { rpc, toolNames } from "./support/mcp.mjs";
+import { rpc, toolNames, untilTool } from "./support/mcp.mjs";
 import { host, newFolder } from "./support/plugins.mjs";
 import { binary, buildFolder, Program, root, startCauseway, startProgram } from "./support/programs.mjs";
 
 const env = { CAUSEWAY_CONFIG: "" };
 const readme = readFileSync(path.join(root, "README.md"), "utf8");
 const examples = ["examples.article.toMarkdown", "examples.articles.list"];
+// A server with the examples. On a busy machine they may need longer than calls wait for them.
+async function startOpen() {
+    const server = await startCauseway({ env });
+    await untilTool(server, examples[0]);
+    return server;
+}
+
 const count = (server, pattern) => server.stderr.split("\n").filter((line) => pattern.test(line)).length;
 
 test("everybody may list and call the examples, and the log says what is open", async () => {
-    const server = await startCauseway({ env });
+    const server = await startOpen();
     assert.deepEqual(await toolNames(server), examples);
     const { json } = await rpc(server, { id: 1, method: "examples.articles.list" });
     assert.equal(json.result.length, 5);
@@ -28,7 +35,7 @@ test("everybody may list and call the examples, and the log says what is open", 
 
 // The third one needs a token, and there is no login to be had.
 test("every tool that is listed can be called by whoever sees it, on every door", async () => {
-    const server = await startCauseway({ env });
+    const server = await startOpen();
     const listed = await (await fetch(`${server.url}/mcp/tools/list`)).json();
     assert.deepEqual(
         listed.tools.map(({ name }) => name),
@@ -53,7 +60,7 @@ test("the first start has nothing to warn of", async () => {
 });
 
 test("what changes something is not open", async () => {
-    const server = await startCauseway({ env });
+    const server = await startOpen();
     for (const method of ["cache.rebuild", "node.create", "nothing"]) {
         const { json } = await rpc(server, { id: 1, method });
         assert.equal(json.error.code, -32601, method);
@@ -109,6 +116,7 @@ const startMoved = ({ program }) =>
 test("the examples are found beside the program and make their content", async () => {
     const place = moved({ withHost: true, withPlugins: true });
     const server = await startMoved(place);
+    await untilTool(server, "examples.articles.list");
     const { json } = await rpc(server, { id: 1, method: "examples.articles.list" });
     assert.equal(json.result.length, 5);
     await server.stop();
@@ -116,7 +124,7 @@ test("the examples are found beside the program and make their content", async (
 });
 
 test("HUP without a configuration changes nothing", async () => {
-    const server = await startCauseway({ env });
+    const server = await startOpen();
     server.child.kill("SIGHUP");
     await server.untilLogged(/configuration read again/);
     assert.deepEqual(await toolNames(server), examples);
@@ -129,7 +137,7 @@ test("the exchange in the README is what the server sends", async () => {
         language,
         text,
     }));
-    const server = await startCauseway({ env });
+    const server = await startOpen();
     let answers;
     let compared = 0;
     for (const { language, text } of blocks) {

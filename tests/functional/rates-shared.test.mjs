@@ -39,6 +39,7 @@ suite("servers that share a database", { skip: skipped, timeout: 300_000 }, () =
         servers.push(...all);
         const name = /\/(db\d+)/.exec(config.store.url)[1];
         await eventually(() => postgres.run("SELECT count(*) FROM replica", name) === String(n), "rows of all servers");
+        all.seen = () => postgres.run("SELECT seen FROM replica ORDER BY node", name).split("\n");
         return all;
     };
 
@@ -59,7 +60,11 @@ suite("servers that share a database", { skip: skipped, timeout: 300_000 }, () =
     test("have shares of it while the database is away", async () => {
         const all = await start(2, "20/h burst 20");
         await eventually(() => call(all[0]), "a first call");
-        await pause(6_500); // servers count each other every five seconds
+        // Servers count each other every five seconds, when they have written their rows.
+        const before = all.seen();
+        const haveWritten = () => all.seen().every((at, i) => at !== before[i]);
+        await eventually(haveWritten, "all servers write their rows again", 20_000);
+        await pause(1_500);
         postgres.pause();
         try {
             // The first report has to fail before the server knows.

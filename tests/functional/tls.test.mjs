@@ -310,7 +310,9 @@ test("a client that leaves a call is noticed at once", async () => {
         for (const target of ["/later?60000", "/events?0"]) {
             const { gone } = await getJson(plainPort(server), "/gone");
             const c = await Connection.open(server, { tls });
-            await c.send(get(target));
+            // The answer to the first shows that the second has arrived.
+            await c.send(get("/item/first") + get(target));
+            assert.equal((await c.response()).text, "first");
             await pause(50);
             leave(c);
             await eventually(
@@ -514,7 +516,8 @@ test("an answer given from another connection's handler leaves its bytes alone",
     const secret = get("/item/SECRET-OF-B");
     const b = await RecordConnection.open(own);
     // The second record lies in the TLS library while the first request waits.
-    await b.sendRecords(b.seal(get("/park")), b.seal(secret.repeat(20)));
+    await b.sendRecords(b.seal(get("/item/first") + get("/park")), b.seal(secret.repeat(20)));
+    assert.equal((await b.response()).text, "first");
     await pause(100 * slowness);
     const a = await Connection.open(plainPort(own));
     // Where B's bytes would overwrite A's, a request of B would begin where one of A does.
