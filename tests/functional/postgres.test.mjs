@@ -7,13 +7,12 @@ import { after, before, suite, test } from "node:test";
 import { basic, bearer, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { rpc } from "./support/mcp.mjs";
-import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
+import { runCauseway, timeLimit, writeConfig } from "./support/programs.mjs";
 import { poolerSkipped, skipped, startPooler, startPostgres } from "./support/postgres.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
 const caller = { method: "test.caller", id: 1 };
 const alice = basic("alice", "s3cret");
-const soon = patience(1_000);
 
 // Credentials that no loop has cached: each is another.
 let fresh = 0;
@@ -31,21 +30,23 @@ suite("a database on a server", { skip: skipped, timeout: 600_000 }, () => {
     before(async () => (postgres = await startPostgres()));
     after(() => postgres?.stop());
 
-    const start = (url, store = {}) => startAccounts({ config: { store: { url, timeout: "2s", ...store } } });
+    // A database that is there may need longer on a busy machine than the default.
+    const timeout = "1m";
+    const start = (url, store = {}) => startAccounts({ config: { store: { url, timeout, ...store } } });
 
     test("is shared: a change by one counts on all within a second", async () => {
         const url = postgres.newDatabase();
         const first = await start(url);
-        const second = await startAccounts({ config: { store: { url } }, accounts: false });
+        const second = await startAccounts({ config: { store: { url, timeout } }, accounts: false });
         const { token } = await first.token("alice");
         for (const server of [first, second]) {
             assert.equal(await statusOf(server, bearer(token)), 200);
         }
         const [{ id }] = JSON.parse(await second.cli("token", "list", "alice", "--json"));
         await second.cli("token", "revoke", String(id));
-        const begin = performance.now();
+        const left = timeLimit(1_000);
         await Promise.all([first, second].map((server) => untilStatus(server, () => bearer(token), 401)));
-        assert.ok(performance.now() - begin < soon);
+        assert.ok(left() > 0, `${-left()} ms too late`);
         await first.stop();
         await second.stop();
     });
@@ -86,15 +87,15 @@ suite("a database on a server", { skip: skipped, timeout: 600_000 }, () => {
         assert.equal(await statusOf(server, alice), 200);
         postgres.pause();
         try {
-            const begin = performance.now();
+            const first = timeLimit(2_600);
             await untilStatus(server, stranger, 503, 5_000);
-            assert.ok(performance.now() - begin < patience(2_600), "the first waits for the timeout alone");
-            const again = performance.now();
+            assert.ok(first() > 0, "the first waits for the timeout alone");
+            const others = timeLimit(2_000);
             for (let i = 0; i < 20; i += 1) {
                 assert.equal(await statusOf(server, stranger()), 503);
                 assert.equal(await statusOf(server, alice), 200);
             }
-            assert.ok(performance.now() - again < patience(2_000), "the others do not wait");
+            assert.ok(others() > 0, "the others do not wait");
             assert.equal((await rpc(server, { method: "test.nothing", id: 1 })).status, 400);
             const ready = await fetch(`${server.url}/readyz`);
             assert.deepEqual([ready.status, await ready.json()], [200, { status: "degraded", store: "away" }]);
@@ -136,9 +137,9 @@ suite("a database on a server", { skip: skipped, timeout: 600_000 }, () => {
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'causeway'`,
             name,
         );
-        const begin = performance.now();
+        const left = timeLimit(1_000);
         await untilStatus(server, () => bearer(token), 401);
-        assert.ok(performance.now() - begin < soon);
+        assert.ok(left() > 0, `${-left()} ms too late`);
         await server.stop();
     });
 
