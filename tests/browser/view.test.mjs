@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { root } from "../functional/support/programs.mjs";
+import { patience, root } from "../functional/support/programs.mjs";
 import { eventually } from "../functional/support/server.mjs";
 import { browser, browserTests } from "./support/browser.mjs";
 
@@ -39,6 +39,7 @@ function host({ html, theme }) {
 async function openView(t, theme = "light") {
     const context = await (await browser()).newContext();
     t.after(() => context.close());
+    context.setDefaultTimeout(patience(60_000));
     const page = await context.newPage();
     page.requests = [];
     page.noise = [];
@@ -82,8 +83,9 @@ test("a list of objects becomes a table that sorts by its columns", async (t) =>
     assert.equal(await page.view.locator("th[aria-sort=ascending]").textContent(), "size");
     await button.press("Enter");
     assert.equal(await first(), "b");
-    const sizes = (await page.sent()).filter(({ method }) => method === "ui/notifications/size-changed");
-    assert.ok(sizes.length > 0 && sizes.every(({ params }) => params.height > 0));
+    const sizes = async () => (await page.sent()).filter(({ method }) => method === "ui/notifications/size-changed");
+    await eventually(async () => (await sizes()).length > 0, "its size", 20_000);
+    assert.ok((await sizes()).every(({ params }) => params.height > 0));
 });
 
 test("anything else becomes a tree or a text, and a text is never markup", async (t) => {

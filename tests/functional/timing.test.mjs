@@ -5,10 +5,12 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { basic, bearer, call, roles, startAccounts } from "./support/accounts.mjs";
 import { both, envelope, modernVersion } from "./support/mcp.mjs";
+import { patience } from "./support/programs.mjs";
 import { Connection, request } from "./support/server.mjs";
 import { compareRanks, median, randomFrom, shuffled } from "./support/statistics.mjs";
 
 const rounds = 800;
+const timeout = patience(180_000);
 // By chance alone a share is so far from one half once in a hundred thousand runs.
 const deviations = 4.5;
 
@@ -69,7 +71,7 @@ function assertAlike(a, b, what) {
     return text;
 }
 
-test("threat-C2: forbidden is as unknown on every door, in bytes and in time", { timeout: 180_000 }, async (t) => {
+test("threat-C2: forbidden is as unknown on every door, in bytes and in time", { timeout }, async (t) => {
     const server = await startAccounts(); // bob lacks the permission that all tools of "echo" need
     const { token } = await server.token("bob");
     const random = randomFrom(1);
@@ -120,9 +122,7 @@ test("the measure finds a difference that is there", async () => {
 
 // Accounts have a few free guesses each, and so has an address: there are many of both. A hash takes
 // long, so that those which can differ in one way only are tried less often.
-test("threat-C8: accounts that exist, are blocked or have no password are as unknown ones", {
-    timeout: 180_000,
-}, async (t) => {
+test("threat-C8: accounts that exist, are blocked or have no password are as unknown ones", { timeout }, async (t) => {
     const server = await startAccounts();
     const counts = { existing: 20, unknown: 20, blocked: 5, without: 5 };
     const perName = 4;
@@ -158,7 +158,7 @@ test("threat-C8: accounts that exist, are blocked or have no password are as unk
 });
 
 // Whoever guesses a token letter by letter would see how many are right.
-test("threat-C8: a wrong token takes as long however much of it is right", { timeout: 180_000 }, async (t) => {
+test("threat-C8: a wrong token takes as long however much of it is right", { timeout }, async (t) => {
     const server = await startAccounts();
     const { token } = await server.token("alice");
     const random = randomFrom(4);
