@@ -5,6 +5,7 @@ import { after, before, suite, test } from "node:test";
 import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
 import { callTool, initialize, legacy, modern, startBridge, untilTool } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
+import { patience } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { beginTask, cancelTask, getTask, openTaskSession, taskOf, untilStatus, withTasks } from "./support/tasks.mjs";
 
@@ -163,7 +164,7 @@ suite("a task of an MCP server", { concurrency: true }, () => {
 
 test("a task fails when its server dies", async (t) => {
     const far = await startBehind();
-    const front = await startFront(far.url, { timeout: "2s" });
+    const front = await startFront(far.url, { timeout: `${patience(2_000)}ms` });
     t.after(() => front.stop());
     const taskId = await taskOf(front, "jobs.always", { ms: 60_000 });
     far.child.kill("SIGKILL");

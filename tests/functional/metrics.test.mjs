@@ -294,11 +294,9 @@ test("exemplars have the ids of recorded traces", async () => {
     const server = await startOpen({ traces: { mode: "on", endpoint: "http://127.0.0.1:9/v1/traces", trust: "all" } });
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     await callTool(server, "test.echo", { message: "hello" }, { headers: { traceparent } });
-    const { text } = await scrape(server, {}, { open: true });
-    assert.match(
-        text,
-        /^mcp_server_operation_duration_seconds_bucket\{.*# \{trace_id="0af7651916cd43dd8448eb211c80319c",span_id="[0-9a-f]{16}"\} \S+ \S+$/m,
-    );
+    const line =
+        /^mcp_server_operation_duration_seconds_bucket\{.*# \{trace_id="0af7651916cd43dd8448eb211c80319c",span_id="[0-9a-f]{16}"\} \S+ \S+$/m;
+    await eventually(async () => line.test((await scrape(server, {}, { open: true })).text), "the exemplar");
     assert.ok(!(await scrape(server)).text.includes("trace_id"));
     await server.stop();
 });

@@ -55,6 +55,7 @@ async function start(t, service, more, config = {}) {
 suite("a service described by a file", { concurrency: true }, () => {
     test("has the named methods as tools, and no others", async (t) => {
         const server = await start(t, await startService());
+        await untilTool(server, "shop.add");
         const names = (await toolNames(server)).filter((name) => name.startsWith("shop."));
         assert.deepEqual(names, ["shop.add", "shop.echo", "shop.fail", "shop.wait"]);
         assertRpcError(await callTool(server, "shop.secret", {}), 200, -32602, 1);
@@ -167,6 +168,7 @@ suite("a service described by a file", { concurrency: true }, () => {
             { method: "echo", permissions: ["administer site"] },
         ];
         const server = await start(t, await startService(), { methods });
+        await untilTool(server, "shop.add");
         const { json } = await modern(server, "tools/list");
         const shop = json.result.tools.filter(({ name }) => name.startsWith("shop__"));
         assert.equal(shop.length, 1);
@@ -185,6 +187,7 @@ suite("a service described by a file", { concurrency: true }, () => {
         const methods = ["add", { method: "echo", read_only: true, expose_on_jsonrpc: true }];
         const service = await startService();
         const server = await start(t, service, { methods, openrpc: writeOpenRpc(document) });
+        await untilTool(server, "shop.add");
         const { json } = await modern(server, "tools/list");
         const [add] = json.result.tools.filter(({ name }) => name === "shop__add");
         assert.deepEqual([add.title, add.annotations], ["Mine", hints]);
@@ -236,6 +239,7 @@ suite("a service described by a file", { concurrency: true }, () => {
         document.methods.push({ $ref: "#/components/methods/None" });
         const service = await startService();
         const server = await start(t, service, { openrpc: writeOpenRpc(document) });
+        await untilTool(server, "shop.add");
         const names = (await toolNames(server)).filter((name) => name.startsWith("shop."));
         assert.deepEqual(names, ["shop.add", "shop.echo", "shop.fail", "shop.wait"]);
         await callToolWell(server, "shop.add", { a: 1, b: 2 });
@@ -314,6 +318,7 @@ suite("a service that describes itself", { concurrency: true }, () => {
     test("with an overlay that names a method it does not have has the others, and it is said", async (t) => {
         const methods = [{ method: "add" }, { method: "sum" }];
         const server = await start(t, await startService(), { methods });
+        await untilTool(server, "shop.add");
         const names = (await toolNames(server)).filter((name) => name.startsWith("shop."));
         assert.deepEqual(names, ["shop.add"]);
         await server.untilLogged(/loaded with a warning source="shop" warning="method 'sum': the service has no such/);
@@ -331,6 +336,7 @@ suite("a service that describes itself", { concurrency: true }, () => {
         const schema = { type: "string", pattern: "^a+$", "x-own": [1, { b: null }], maxLength: 9 };
         document.methods.find(({ name }) => name === "echo").params[0].schema = schema;
         const server = await start(t, await startService(), { openrpc: writeOpenRpc(document) });
+        await untilTool(server, "shop.echo");
         const { json } = await modern(server, "tools/list");
         const echo = json.result.tools.find(({ name }) => name === "shop__echo");
         assert.deepEqual(echo.inputSchema.properties.message, schema);
