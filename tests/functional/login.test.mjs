@@ -259,17 +259,16 @@ test("threat-C9: guessing on the page is slowed down, together with guessing els
     const form = await openForm(server);
     let answer;
     const isRefused = async () => {
+        if (answer?.status === 429) return true; // where servers take turns, once is enough
         for (let i = 0; i < 3; i += 1) {
             const wrong = await sendForm(server, { ...form, name: "alice", password: `wrong ${i}` });
             assert.equal(wrong.status, 403);
         }
-        await rpc(server, caller, basic("alice", "wrong 3"));
-        const fifth = performance.now();
-        await rpc(server, caller, basic("alice", "wrong 4"));
-        await rpc(server, caller, basic("alice", "wrong 5"));
+        const begin = performance.now();
+        for (let i = 0; i < 3; i += 1) await rpc(server, caller, basic("alice", `wrong ${i}`));
         answer = await sendForm(server, { ...form, name: "alice", password: "s3cret" });
         // The wait is a second long: on a busy machine it may be over before the form arrives.
-        assert.ok(answer.status === 429 || performance.now() - fifth >= 1_000, `${answer.status}`);
+        assert.ok(answer.status === 429 || performance.now() - begin >= 1_000, `${answer.status}`);
         return answer.status === 429;
     };
     await eventually(isRefused, "a wait after wrong passwords");
@@ -291,15 +290,11 @@ test("threat-C9, threat-D11: forged forms count as failed logins of their networ
         assert.equal(answer.status === 429, answer.headers.has("retry-after"));
     }
     assert.ok(statuses.slice(0, 20).every((status) => status === 403));
-    // A form that comes after the wait counts as well, and doubles it.
     assert.ok(statuses.filter((status) => status === 429).length > 100, statuses.join(" "));
     // They count together with guesses: after one, the next must wait.
-    let guesses = 0;
-    const isRefused = async () => {
-        const { status } = await sendForm(server, { ...form, name: `guessed${(guesses += 1)}`, password: "wrong" });
-        return status === 429;
-    };
-    await eventually(isRefused, "a guess that must wait");
+    let [guesses, isRefused] = [0, false];
+    const guess = () => sendForm(server, { ...form, name: `guessed${(guesses += 1)}`, password: "wrong" });
+    await eventually(async () => (isRefused ||= (await guess()).status === 429), "a guess that must wait");
     assert.ok(guesses < 5, `${guesses} guesses`);
     await server.stop();
     const records = readAudit(audit)
@@ -649,18 +644,10 @@ suite("the end of a session", () => {
 
 suite("what a session has opened", { concurrency: true }, () => {
     const isOver = "The call was ended: its caller's session is over.";
-    // It runs for longer than any of these tests: ten minutes.
-    const progress = { name: "test.progress", arguments: { steps: 12_000, ms: 50 } };
+    const progress = { name: "test.progress", arguments: { steps: 12_000, ms: 50 } }; // ten minutes
+    const settings = { loops: 2, roles: { ...roles, authenticated: permissions }, plugins: { timeout: "20m" } };
     const start = async (t, config = {}) => {
-        const server = await startAccounts({
-            plugins: ["echo", "conformance"],
-            config: {
-                loops: 2,
-                roles: { ...roles, authenticated: permissions },
-                plugins: { timeout: "20m" },
-                ...config,
-            },
-        });
+        const server = await startAccounts({ plugins: ["echo", "conformance"], config: { ...settings, ...config } });
         t.after(() => server.stop());
         return server;
     };
@@ -800,7 +787,7 @@ suite("what a session has opened", { concurrency: true }, () => {
         }
     });
 
-    test("threat-C13: ends when the browser logs in anew", async (t) => {
+    test("threat-C13: ends when the browser logs in anew, or was not used for access.login.idle", async (t) => {
         const server = await start(t);
         const alice = await logIn(server, "alice", "s3cret");
         const first = await openAll(server, session(server, alice));
@@ -809,15 +796,12 @@ suite("what a session has opened", { concurrency: true }, () => {
         const answer = await sendForm(server, { ...form, cookie, name: "alice", password: "s3cret" });
         assert.equal(answer.status, 303);
         await assertEnd(first);
-    });
-
-    test("threat-C13: ends when it was not used for access.login.idle", async (t) => {
         const idle = Math.ceil(patience(3_000) / 1_000);
-        const server = await start(t, { access: { login: { idle: `${idle}s` } } });
-        const fresh = await logIn(server, "alice", "s3cret");
-        const stream = await listen(server, session(server, fresh));
+        const other = await start(t, { access: { login: { idle: `${idle}s` } } });
+        const fresh = await logIn(other, "alice", "s3cret");
+        const stream = await listen(other, session(other, fresh));
         await stream.rest(idle * 1_000 + soon);
-        assert.equal(await statusOf(server, session(server, fresh)), 401);
+        assert.equal(await statusOf(other, session(other, fresh)), 401);
     });
 });
 
@@ -827,23 +811,20 @@ suite("how long a session lasts", () => {
         const server = await startAccounts({ config: { access: { login: { idle: `${idle}s` } } } });
         const bob = await logIn(server, "bob", "b0b");
         // Use a session for longer than that. False: the machine stood still, and so it was not used for that long.
-        let alice;
+        let [alice, wasKept] = [null, false];
         const isKept = async () => {
             alice = await logIn(server, "alice", "s3cret");
             const start = Date.now();
-            for (let last = start; Date.now() - start < 1_600 * idle; ) {
-                const begin = Date.now();
+            for (let last = start, begin; Date.now() - start < 1_600 * idle; last = begin) {
+                begin = Date.now();
                 const status = await statusOf(server, session(server, alice));
-                if (status === 401 && Date.now() - last >= 1_000 * idle) {
-                    return false;
-                }
+                if (status === 401 && Date.now() - last >= 1_000 * idle) return false;
                 assert.equal(status, 200);
-                last = begin;
                 await pause(100);
             }
             return true;
         };
-        await eventually(isKept, "a session that is used all the time", 20_000);
+        await eventually(async () => (wasKept ||= await isKept()), "a session that is used all the time", 20_000);
         assert.equal(await statusOf(server, session(server, bob)), 401);
         await pause(1_050 * idle);
         assert.equal(await statusOf(server, session(server, alice)), 401);
