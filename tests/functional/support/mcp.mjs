@@ -8,7 +8,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFi
 import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
-import { buildFolder, patience, replicaCount, startCauseway, writeConfig } from "./programs.mjs";
+import { awakeMs, buildFolder, patience, replicaCount, startCauseway, writeConfig } from "./programs.mjs";
 import { newSharedStore, startReplicated } from "./round-robin.mjs";
 import { eventually, request } from "./server.mjs";
 
@@ -334,16 +334,23 @@ export class EventStream {
 // The worker processes that the server has now.
 export function workersOf(server) {
     const tasks = readdirSync(`/proc/${server.pid}/task`);
-    const lists = tasks.map((task) => readFileSync(`/proc/${server.pid}/task/${task}/children`, "latin1"));
+    const lists = tasks.map((task) => {
+        try {
+            return readFileSync(`/proc/${server.pid}/task/${task}/children`, "latin1");
+        } catch {
+            return ""; // a thread that has ended meanwhile
+        }
+    });
     return lists.flatMap((list) => list.split(" ").filter(Boolean).map(Number));
 }
 
 // ---- time ----
 
+// `ms` by the clock on the wall; `awake` without pauses of the whole machine, for upper bounds.
 export async function timed(work) {
-    const begin = performance.now();
+    const [begin, awakeBegin] = [performance.now(), awakeMs()];
     const value = await work();
-    return { value, ms: performance.now() - begin };
+    return { value, ms: performance.now() - begin, awake: awakeMs() - awakeBegin };
 }
 
 export function assertWithin(ms, limit, what) {

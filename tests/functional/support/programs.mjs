@@ -53,6 +53,9 @@ setInterval(() => {
     ticks.last = now;
 }, 20).unref();
 
+// Milliseconds by that clock: two of them compare how long something took, without pauses of the machine.
+export const awakeMs = () => ticks.passed + Math.min(performance.now() - ticks.last, 100);
+
 // A function that returns how much of this patience is left, in ms.
 export function timeLimit(ms) {
     const end = ticks.passed + patience(ms);
