@@ -258,18 +258,20 @@ for (const [name, kind] of Object.entries(kinds)) {
             const uri = "test://watched-resource";
             if (isModern) {
                 await client.listen({ resourceSubscriptions: [uri] });
+                await tell(client, "test_trigger_resource_update", updated);
             } else {
                 await client.subscribeResource({ uri });
+                // Then its stream is open, and one update is enough.
+                await tell(client, "test_trigger_tool_change", "notifications/tools/list_changed");
+                await client.callTool({ name: "test_trigger_resource_update" });
+                await eventually(() => heardOf(client, updated).length === 1, updated);
             }
-            await tell(client, "test_trigger_resource_update", updated);
             assert.equal(heardOf(client, updated)[0].params.uri, uri);
             if (!isModern) {
                 await client.unsubscribeResource({ uri });
-                await pause(100); // for those of before
-                const before = heardOf(client, updated).length;
                 await client.callTool({ name: "test_trigger_resource_update" });
                 await pause(100);
-                assert.equal(heardOf(client, updated).length, before);
+                assert.equal(heardOf(client, updated).length, 1);
             }
         });
 

@@ -9,11 +9,12 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { freePort } from "./support/ports.mjs";
 import { keepFolder, newSocketPath } from "./support/kept.mjs";
-import { binary, patience, root, runCauseway, slowness, startProgram } from "./support/programs.mjs";
+import { assertWithin, timed } from "./support/mcp.mjs";
+import { binary, patience, root, runCauseway, startProgram } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
 const run = promisify(execFile);
-const timeout = 180_000 * slowness;
+const timeout = patience(180_000);
 const scripts = path.join(root, "completions");
 const home = keepFolder();
 const bin = path.join(home, "bin");
@@ -200,10 +201,10 @@ test("a server that does not answer gives no names, and the user waits no longer
 }, async () => {
     process.kill(server.pid, "SIGSTOP");
     try {
-        const begin = Date.now();
-        assert.deepEqual(await wordsOf(["call", ""]), []);
-        const took = Date.now() - begin;
-        assert.ok(took > 250 && took < patience(2_000), `${took} ms`);
+        const { value, ms, awake } = await timed(() => wordsOf(["call", ""]));
+        assert.deepEqual(value, []);
+        assert.ok(ms > 250, `${ms} ms`);
+        assertWithin(awake, 2_000, "the completion");
     } finally {
         process.kill(server.pid, "SIGCONT");
     }
@@ -226,8 +227,10 @@ test("names and texts of a server cannot drive the terminal", { timeout }, async
     await once(fake, "listening");
     const config = path.join(home, "fake.yaml");
     writeFileSync(config, `admin: {socket: '${socket}'}\n`);
-    await offers(["call", ""], ["good"], config);
-    assert.deepEqual(await complete(["call", ""], config), [
+    let found;
+    const isThere = async () => (found = await complete(["call", ""], config)).length > 0;
+    await eventually(isThere, "the tools", patience(10_000));
+    assert.deepEqual(found, [
         ["good", "red  [31m,    right to left, next line"],
         ["long", `${"ä".repeat(30)}...`],
         ["7", ""],

@@ -18,7 +18,7 @@ import {
     untilTool,
 } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
-import { root, runCauseway, slowness } from "./support/programs.mjs";
+import { patience, root, runCauseway } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -164,7 +164,7 @@ suite("views", () => {
         const inspect = (name) =>
             new Promise((resolve) => {
                 const all = [launcher, ...args, "--method", "tools/call", "--tool-name", name, "--app-info"];
-                execFile(process.execPath, all, { timeout: 60_000 * slowness }, (error, stdout, stderr) =>
+                execFile(process.execPath, all, { timeout: patience(60_000) }, (error, stdout, stderr) =>
                     resolve({ code: error ? error.code : 0, text: stdout + stderr, stdout }),
                 );
             });

@@ -13,10 +13,11 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { CallToolResultSchema, TaskStatusNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { call, discover } from "./support/accounts.mjs";
 import { assertRpcError, initialize, legacy, modern, ownName, startBridge, untilTool } from "./support/mcp.mjs";
+import { scrape } from "./support/metrics.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { eventually } from "./support/server.mjs";
 import { taskOf, untilStatus } from "./support/tasks.mjs";
-import { oneReplica } from "./support/programs.mjs";
+import { oneReplica, replicaCount } from "./support/programs.mjs";
 
 const source = `#include <causeway/plugin.h>
 #include <time.h>
@@ -55,7 +56,8 @@ CW_TOOL(asks);
 
 async function start(tasks) {
     const config = { mcp: { tasks, tool_names: "exact" } };
-    const server = await startBridge({ plugins: [], roles: { anonymous: [discover, call] }, config });
+    const roles = { anonymous: [discover, call, "view metrics"] };
+    const server = await startBridge({ plugins: [], roles, config });
     compilePlugin(server.plugins, "jobs", source);
     await untilTool(server, "jobs.never");
     return server;
@@ -97,7 +99,7 @@ suite("tasks of 2025-11-25", () => {
 
     test("have the members of their version, and a result that waits", async () => {
         const session = await openSession(server);
-        const { json } = await begin(session, "jobs.often", { ms: 300 });
+        const { json } = await begin(session, "jobs.often", { ms: 2_000 });
         const { task } = json.result;
         delete task.statusMessage; // its first progress may come before the response
         assert.deepEqual(Object.keys(task).sort(), [
@@ -133,7 +135,12 @@ suite("tasks of 2025-11-25", () => {
     test("are cancelled, and a waiting request learns of it", async () => {
         const session = await openSession(server);
         const { taskId } = (await begin(session, "jobs.often", { ms: 20_000 })).json.result.task;
+        const received = async () => (await scrape(server)).value("causeway_mcp_messages_total");
+        const before = await received();
         const waiting = session.ask("tasks/result", { taskId });
+        if (replicaCount === 1) {
+            await eventually(async () => (await received()) > before, "the request that waits");
+        }
         const { json } = await session.ask("tasks/cancel", { taskId });
         assert.equal(json.result.status, "cancelled");
         assertRpcError(await waiting, 200, -32603, 1);
@@ -163,6 +170,9 @@ suite("tasks of 2025-11-25", () => {
         client.setNotificationHandler(TaskStatusNotificationSchema, ({ params }) => told.push(params.status));
         await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`)));
         try {
+            // It opens the stream of its session by itself.
+            const hasStream = async () => (await scrape(server)).value("causeway_streams", { kind: "get" }) > 0;
+            await eventually(hasStream, "the stream for notifications");
             const seen = [];
             const stream = client.experimental.tasks.callToolStream(
                 { name: "jobs.often", arguments: { ms: 1500 } },

@@ -7,11 +7,19 @@ import { suite, test } from "node:test";
 import { modern, startBridge } from "./support/mcp.mjs";
 import { get } from "./support/rest.mjs";
 import { freePort } from "./support/ports.mjs";
+import { eventually } from "./support/server.mjs";
 
 const folder = path.join(process.env.CAUSEWAY_TEST_DATA ?? "", "openrpc");
 const has = process.env.CAUSEWAY_TEST_DATA !== undefined && existsSync(folder);
 const skip = has ? false : "no documents: set CAUSEWAY_TEST_DATA";
 const files = has ? globSync("*.json", { cwd: folder }).sort() : [];
+
+// All sources are loaded, and no other.
+async function untilReady(server, n) {
+    const sources = async () => (await get(server, "/readyz")).json.sources;
+    await eventually(async () => (await sources())?.ready === n, `${n} sources`);
+    assert.deepEqual(await sources(), { ready: n, stale: 0, down: 0 });
+}
 
 const isReference = (method) => "$ref" in method;
 
@@ -26,11 +34,14 @@ suite("documents of OpenRPC", { skip, concurrency: true }, () => {
             const source = { name: "doc", url, openrpc, methods: ["*"] };
             const server = await startBridge({ plugins: [], config: { sources: [source] } });
             t.after(() => server.stop());
+            await untilReady(server, 1);
             assert.doesNotMatch(server.stderr, /not loaded/);
-            assert.deepEqual((await get(server, "/readyz")).json.sources, { ready: 1, stale: 0, down: 0 });
-            const { json } = await modern(server, "tools/list");
-            const { tools } = json.result;
-            assert.equal(tools.length, methods.length);
+            let tools;
+            const areListed = async () => {
+                tools = (await modern(server, "tools/list")).json.result.tools;
+                return tools.length === methods.length;
+            };
+            await eventually(areListed, `${methods.length} tools`);
             for (const method of methods.filter((one) => !isReference(one))) {
                 const tool = tools.find(({ name }) => name === method.name);
                 assert.ok(tool, method.name);
@@ -59,7 +70,6 @@ suite("documents of OpenRPC", { skip, concurrency: true }, () => {
         }));
         const server = await startBridge({ plugins: [], config: { sources } });
         t.after(() => server.stop());
-        const { json } = await get(server, "/readyz");
-        assert.deepEqual(json.sources, { ready: files.length, stale: 0, down: 0 });
+        await untilReady(server, files.length);
     });
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { suite, test } from "node:test";
 import { databasePath } from "./support/accounts.mjs";
-import { callTool, modern, ownName, permissions, rpc, startBridge, untilTool } from "./support/mcp.mjs";
+import { callTool, modern, ownName, permissions, rpc, startBridge, timed, untilTool } from "./support/mcp.mjs";
 import { compilePlugin, host, newFolder } from "./support/plugins.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
@@ -151,7 +151,6 @@ RUN(a) CW_METHOD(a, "crash.a");`;
     });
 
     test("a child of a plugin that is checked does not hold it up", async () => {
-        const started = performance.now();
         const file = compile(
             "parent",
             `
@@ -159,8 +158,9 @@ RUN(a) CW_METHOD(a, "crash.a");`;
 __attribute__((constructor)) static void now(void) { if (fork() == 0) { sleep(60); _exit(0); } }
 RUN(a) CW_METHOD(a, "parent.a");`,
         );
-        assert.equal((await check(file)).code, 0);
-        assert.ok(performance.now() - started < 50_000, "it waited for the child");
+        const { value, awake } = await timed(() => check(file));
+        assert.equal(value.code, 0);
+        assert.ok(awake < 50_000, "it waited for the child");
     });
 });
 
