@@ -10,7 +10,7 @@ import { caFile, haproxySkipped, nginxSkipped, startHaproxy, startNginx, startRe
 import { callTool, EventStream, initialize, legacy, modern } from "./support/mcp.mjs";
 import { skipped, startPostgres } from "./support/postgres.mjs";
 import { makeCertificate } from "./support/server.mjs";
-import { root, slowness } from "./support/programs.mjs";
+import { patience, root } from "./support/programs.mjs";
 import { Connection, eventually, get, pause } from "./support/server.mjs";
 
 const about = { name: "test", version: "1.0.0" };
@@ -44,7 +44,7 @@ async function assertSdksWork(balancer) {
 const launcher = path.join(root, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
 function inspect({ url }, ...args) {
     const fixed = ["--cli", `${url}/mcp`, "--transport", "http", "--format", "json"];
-    const options = { timeout: 60_000 * slowness, env: { ...process.env, NODE_EXTRA_CA_CERTS: caFile() } };
+    const options = { timeout: patience(60_000), env: { ...process.env, NODE_EXTRA_CA_CERTS: caFile() } };
     return new Promise((resolve, reject) => {
         execFile(process.execPath, [launcher, ...fixed, ...args], options, (error, stdout, stderr) =>
             error ? reject(new Error(stdout + stderr)) : resolve(stdout),
@@ -148,12 +148,14 @@ async function restartAll(replicas) {
     }
 }
 
-suite("replicas", { skip: skipped, timeout: 300_000 }, () => {
+suite("replicas", { skip: skipped, timeout: patience(300_000) }, () => {
     let postgres;
     let replicas = [];
     before(async () => {
         postgres = await startPostgres();
-        replicas = await startReplicas(3, { store: { url: postgres.newDatabase() } });
+        // Late checks of a busy balancer notice that a server stops.
+        const timeouts = { lame_duck: `${Math.min(patience(1_000), 5_000)}ms`, linger: "500ms" };
+        replicas = await startReplicas(3, { store: { url: postgres.newDatabase() }, timeouts });
     });
     after(async () => {
         await Promise.all(replicas.map((replica) => replica.stop()));
@@ -175,7 +177,7 @@ suite("replicas", { skip: skipped, timeout: 300_000 }, () => {
                 const call = ["--protocol-era", era, "--method", "tools/call", "--tool-name", "test__echo"];
                 assert.match(await inspect(unpinned, ...call, "--tool-arg", `message=${message}`), /hello/);
             }
-            assert.equal(grown(before, served(replicas)).length, 3);
+            await eventually(() => grown(before, served(replicas)).length === 3, "requests at each of them");
         });
 
         test("stream events", () => assertStreams(balancer));
@@ -223,20 +225,20 @@ suite("replicas", { skip: skipped, timeout: 300_000 }, () => {
     });
 });
 
-test("HAProxy passes TLS through and names the client", { skip: haproxySkipped }, async () => {
+test("HAProxy passes TLS through and names the client", { skip: haproxySkipped }, async (t) => {
     const tls = makeCertificate("replica");
     const [replica] = await startReplicas(1, { tls });
     await replica.stop();
     const listen = [{ address: `127.0.0.1:${replica.port}`, tls: true, proxy_protocol: true }];
     const [secure] = await startReplicas(1, { listen, tls, timeouts: {} });
+    t.after(() => secure.stop());
     secure.port = replica.port;
     const balancer = await startHaproxy([secure], { name: "passthrough.cfg" });
+    t.after(() => balancer.stop());
     const c = await Connection.open({ host: "127.0.0.1", port: balancer.port, localAddress: "127.0.0.9" }, { tls: {} });
     assert.equal(c.socket.getPeerCertificate().subject.CN, "replica");
     await c.send(get("/healthz"));
     assert.equal((await c.response()).status, 200);
     c.close();
     await eventually(() => / peer="127\.0\.0\.9" /.test(secure.program.stderr), "the client in the log");
-    await balancer.stop();
-    await secure.stop();
 });

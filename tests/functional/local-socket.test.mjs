@@ -22,11 +22,11 @@ import { promisify } from "node:util";
 import { basic, bearer, databasePath, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { startBridge } from "./support/mcp.mjs";
-import { binary, runCauseway, slowness, startProgram, withoutLeakCheck, writeConfig } from "./support/programs.mjs";
+import { binary, patience, runCauseway, startProgram, withoutLeakCheck, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
 const run = promisify(execFile);
-const timeout = 60_000 * slowness;
+const timeout = patience(60_000);
 const isRoot = process.getuid() === 0;
 
 // One JSON-RPC call over a unix socket.
@@ -305,13 +305,14 @@ test("it is reached when all connections are taken", async (t) => {
 
 test("status and reload tell what the server is and what has changed", async (t) => {
     const server = await start(t, { config: { admin: { tools: ["causeway.status"] } } });
+    await server.untilLogged(/published tools=[1-9]/); // its plugin is loaded
     const status = await server.cli("status");
     assert.match(status, /^running +server \d+\.\d+\.\d+ \(pid \d+\), for \d+ min /);
     const parsed = JSON.parse(await server.cli("status", "--json"));
     assert.equal(parsed.config, server.config);
     // The same numbers as in the log: administration is not counted, also where it is a tool.
     const counted = new RegExp(`published tools=${parsed.tools} methods=${parsed.methods} sources=1\\b`);
-    assert.match(server.stderr, counted);
+    await server.untilLogged(counted);
     assert.match(
         status,
         new RegExp(`^catalogue +${parsed.tools} tools, ${parsed.methods} methods of plugins and`, "m"),

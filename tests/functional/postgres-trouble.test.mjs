@@ -13,7 +13,10 @@ const statusOf = async (server, headers) => (await rpc(server, caller, headers))
 let fresh = 0;
 const stranger = () => basic(`stranger ${(fresh += 1)}`, "x");
 
-suite("PostgreSQL in trouble", { skip: skipped, timeout: 300_000 }, () => {
+// How long a server waits for its database before it returns 503.
+const timeout = `${patience(2_000)}ms`;
+
+suite("PostgreSQL in trouble", { skip: skipped, timeout: patience(300_000) }, () => {
     const running = [];
     after(async () => {
         for (const one of running) {
@@ -65,7 +68,7 @@ suite("PostgreSQL in trouble", { skip: skipped, timeout: 300_000 }, () => {
         );
         primary.run("CREATE DATABASE shared");
         const url = `postgresql://causeway@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/shared`;
-        const server = await startAccounts({ config: { loops: 1, store: { url, timeout: "2s" } } });
+        const server = await startAccounts({ config: { loops: 1, store: { url, timeout } } });
         const made = [];
         for (let i = 0; i < 3; i += 1) {
             made.push((await server.token("alice")).token);
@@ -74,9 +77,7 @@ suite("PostgreSQL in trouble", { skip: skipped, timeout: 300_000 }, () => {
         await primary.kill();
         await eventually(async () => (await statusOf(server, stranger())) === 503, "strangers get 503", 10_000);
         standby.promote();
-        const begin = performance.now();
-        await eventually(async () => (await statusOf(server, stranger())) === 401, "the new primary", 20_000);
-        assert.ok(performance.now() - begin < patience(5_000));
+        await eventually(async () => (await statusOf(server, stranger())) === 401, "the new primary", 5_000);
         for (const token of made) {
             assert.equal(await statusOf(server, bearer(token)), 200);
         }
@@ -87,7 +88,7 @@ suite("PostgreSQL in trouble", { skip: skipped, timeout: 300_000 }, () => {
     test("a page that needs a session is 503 while it is away, and a browser may leave meanwhile", async () => {
         const postgres = await startPostgres();
         running.push(postgres);
-        const store = { url: postgres.newDatabase(), timeout: "2s" };
+        const store = { url: postgres.newDatabase(), timeout };
         const server = await startAccounts({ config: { loops: 1, store, access: { server: { enabled: true } } } });
         // A session that no loop remembers yet.
         const { next, ...form } = await openForm(server);
@@ -118,7 +119,7 @@ suite("PostgreSQL in trouble", { skip: skipped, timeout: 300_000 }, () => {
         const postgres = await startPostgres();
         running.push(postgres);
         const url = postgres.newDatabase();
-        const server = await startAccounts({ config: { loops: 1, store: { url, timeout: "2s" } } });
+        const server = await startAccounts({ config: { loops: 1, store: { url, timeout } } });
         const alice = basic("alice", "s3cret");
         assert.equal(await statusOf(server, alice), 200);
         const name = /\/(db\d+)/.exec(url)[1];

@@ -5,7 +5,7 @@
 //     assert.equal(first.status, 400);
 import net from "node:net";
 import tls from "node:tls";
-import { patience, slowness } from "./programs.mjs";
+import { slowness, timeLimit } from "./programs.mjs";
 import { transcribe } from "./kept.mjs";
 
 let exchanges = 0;
@@ -52,7 +52,7 @@ export function connect(to, tlsOptions) {
 // Returns { bytes, closed, reset, timedOut }: closed when the server ended the connection.
 export async function rawExchange(to, request, options = {}) {
     const { delayMs = 0, responses, methods, settleMs = 25, halfClose = false } = options;
-    const timeoutMs = patience(options.timeoutMs ?? 5_000);
+    const left = timeLimit(options.timeoutMs ?? 5_000);
     const input = Buffer.from(request, "latin1");
     const label = `#${(exchanges += 1)}`;
     const received = [];
@@ -60,7 +60,7 @@ export async function rawExchange(to, request, options = {}) {
     const socket = connect(to, options.tls);
 
     const finished = new Promise((resolve) => {
-        const timer = setTimeout(() => resolve((state.timedOut = true)), timeoutMs);
+        const timer = setInterval(() => left() <= 0 && resolve((state.timedOut = true)), 20);
         let settled;
         socket.on("data", (chunk) => {
             received.push(chunk);
@@ -79,7 +79,7 @@ export async function rawExchange(to, request, options = {}) {
             state.closed = true;
             resolve();
         });
-        socket.on("close", () => clearTimeout(timer));
+        socket.on("close", () => clearInterval(timer));
     });
 
     transcribe(label, ">", input);
