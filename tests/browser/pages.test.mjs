@@ -7,6 +7,7 @@ import {
     assertAccessible,
     browserTests,
     colorRules,
+    filtered,
     openPage,
     ready,
     shoot,
@@ -128,6 +129,7 @@ suite("the pages", () => {
     test("filters are in the address, and Back returns to them", async () => {
         const page = await openPage(server, "/console/tools", { account: "alice" });
         await page.fill("input[type=search]", "echo");
+        await filtered(page, "echo");
         await page.click("a:has-text('test.echo')");
         await page.waitForSelector("text=Try it");
         await page.goBack();

@@ -8,7 +8,7 @@ import { EventStream } from "../functional/support/mcp.mjs";
 import { patience } from "../functional/support/programs.mjs";
 import { eventually } from "../functional/support/server.mjs";
 import { startService } from "../functional/support/service.mjs";
-import { browserTests, openPage, password, ready, shoot, startConsole, visit } from "./support/browser.mjs";
+import { browserTests, filtered, openPage, password, ready, shoot, startConsole, visit } from "./support/browser.mjs";
 
 const test = browserTests();
 const field = (name) => `.field:has(label:has-text("${name}")) :is(input[type=text], textarea)`;
@@ -121,6 +121,7 @@ suite("the author of a tool", () => {
         const page = await openPage(server, "/console/tools", { account: "alice" });
         await page.keyboard.press("/");
         await page.keyboard.type("progress");
+        await filtered(page, "progress");
         await page.click("a:has-text('test.progress')");
         await page.fill(field("steps"), "x");
         await call(page);
@@ -217,6 +218,7 @@ suite("the security person", () => {
         assert.equal(stream.status, 200);
         const page = await openPage(server, "/console/who", { account: "alice" });
         await page.fill("input[placeholder='Filter tools']", "test.scoped");
+        await filtered(page, "test.scoped");
         await page.click("tr:has-text('test.scoped') >> text=asks >> nth=0");
         await page.waitForSelector("text=A call asks for");
         await shoot(page, "why");
@@ -231,8 +233,13 @@ suite("the security person", () => {
         await page.waitForSelector("td:has-text('alice')");
         assert.match(await page.locator("main [role=status]").textContent(), /^\d+ found, searched back to \d\d:/);
         assert.ok((await page.locator("#callers option").count()) > 0, "the callers can be chosen");
+        // What was found before may be the same: the line above it is written anew.
+        await page.evaluate(() => {
+            document.querySelector("main [role=status]").firstElementChild.dataset.old = "yes";
+        });
         await page.fill("label:has-text('Caller') input", "alice");
         await page.waitForURL("**caller=alice**");
+        await page.waitForFunction(() => !document.querySelector("main [role=status] [data-old]"));
         await page.click("tbody button >> nth=0");
         await page.waitForSelector("dialog >> text=causeway audit");
         await page.keyboard.press("Escape");

@@ -148,6 +148,13 @@ export const settled = (page) => page.waitForSelector("body[data-ready=yes], bod
 
 export const ready = (page) => page.waitForSelector("body[data-ready=yes]");
 
+// A filter is used a moment after it was typed: until then a click may meet a row that is replaced under it.
+export const filtered = (page, text) =>
+    page.waitForFunction(
+        (wanted) => [...document.querySelectorAll("tbody tr")].every((row) => row.textContent.includes(wanted)),
+        text,
+    );
+
 export async function visit(page, address) {
     await page.goto(new URL(page.url()).origin + address);
     await ready(page);
