@@ -15,7 +15,8 @@ import {
 import { splitResponses } from "./support/raw.mjs";
 
 let server;
-before(async () => (server = await startTestServer({ idle_ms: 60_000 })));
+const patient = { idle_ms: 60_000, header_ms: 60_000, body_ms: 60_000 };
+before(async () => (server = await startTestServer(patient)));
 after(() => server.stop());
 
 const later = JSON.stringify({ later: true });
