@@ -82,6 +82,9 @@ export async function startExamples(options = {}) {
     const configFile = writeConfig(all);
     const server = await startCauseway({ args: ["--config", configFile] });
     Object.assign(server, { plugins: folder, config: configFile, settings: all });
+    // A server listens after three seconds, whether or not its plugins are loaded.
+    const loaded = () => Number(/.*catalogue published .* sources=(\d+)/s.exec(server.stderr)?.[1] ?? 0);
+    await server.until(() => loaded() > plugins.length, "the tools of its plugins");
     return server;
 }
 
