@@ -76,7 +76,7 @@ suite("the operator", () => {
         await page.click("dialog button:text-is('Confirm')");
         await page.waitForSelector("tbody >> text=night shift");
         // A session that is not used ends in two minutes: the page warns, and a press extends it.
-        await page.click("text=Continue the session");
+        await page.click("text=Continue the session", { timeout: patience(60_000) });
         await page.waitForFunction(() => !document.getElementById("notices").textContent);
         // The configuration file is edited by hand.
         await page.click("tr:has-text('operator') >> text=To paste…");
@@ -100,12 +100,12 @@ suite("the operator", () => {
             },
             { times: 1 },
         );
-        await page.waitForRequest("**/jsonrpc", { timeout: patience(30_000) });
+        await page.waitForRequest("**/jsonrpc", { timeout: patience(60_000) });
         await page.fill("#confirm", password);
         await page.click("dialog button:text-is('Confirm')");
         await page.waitForSelector("tbody >> text=night shift");
-        // 20 s after it was extended.
-        await page.waitForSelector("text=Continue the session", { timeout: patience(30_000) });
+        // At least 20 s after it was extended.
+        await page.waitForSelector("text=Continue the session", { timeout: patience(60_000) });
         assert.equal(new URL(page.url()).pathname, "/console/access/roles");
         await page.context().close();
         await server.stop();
