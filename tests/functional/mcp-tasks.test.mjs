@@ -120,9 +120,13 @@ const undeclared = -32021;
 
 const start = (options = {}) => startBridge({ plugins: [], roles: { anonymous: [discover, call] }, ...options });
 
+const long = 600_000;
+
+// Calls have more time than `long`, also on a machine that stands still for a while.
 async function startJobs(options = {}) {
     const mcp = { tasks: { grace: "300ms", ...options.tasks } };
-    const own = await start({ config: { mcp, ...options.config } });
+    const plugins = { timeout: "20m", ...options.config?.plugins };
+    const own = await start({ config: { mcp, ...options.config, plugins } });
     compilePlugin(own.plugins, "jobs", source);
     await untilTool(own, "jobs.never");
     return own;
@@ -145,22 +149,28 @@ suite("a call becomes a task", { concurrency: true }, () => {
     const isTask = ({ json }) => json.result.resultType === "task";
     const textOf = ({ json }) => json.result.content[0].text;
 
+    test("unless it ends within the time of grace", async (t) => {
+        // Much more than a busy machine needs for a call that does nothing.
+        const own = await startJobs({ tasks: { grace: "10m" } });
+        t.after(() => own.stop());
+        assert.equal(textOf(await begin("jobs.unmarked", { ms: 0 }, {}, own)), "done");
+        assert.equal(textOf(await begin("jobs.late", {}, {}, own)), "done");
+    });
+
     test("by the rule of its tool", async () => {
         assert.equal(textOf(await begin("jobs.never", { ms: 600, text: "plain" })), "plain");
         assert.ok(isTask(await begin("jobs.always")));
         assert.ok(isTask(await begin("jobs.required")));
-        assert.equal(textOf(await begin("jobs.unmarked", { ms: 0 })), "done");
         assert.ok(isTask(await begin("jobs.unmarked", { ms: 2000 })));
     });
 
     test("when its method says so, with the status that it sets", async () => {
-        const { json } = await begin("jobs.quiet", { ms: 20_000 });
+        const { json } = await begin("jobs.quiet", { ms: long });
         assert.equal(json.result.resultType, "task", "before the time of grace is over");
         const { taskId } = json.result;
         const isSaid = async () => (await get(taskId)).json.result.statusMessage === "file 3 of 7";
         await eventually(isSaid, "its status");
         await cancel(taskId);
-        assert.equal(textOf(await begin("jobs.late", {})), "done");
         assert.ok(isTask(await begin("jobs.late", { ms: 2000 })));
         assert.equal(textOf(await begin("jobs.never_late", { text: "plain" })), "plain");
         assert.equal(textOf(await callTool(server, "jobs.quiet", {})), "quiet");
@@ -220,7 +230,7 @@ suite("a task", { concurrency: true }, () => {
     });
 
     test("tells its progress", async () => {
-        const taskId = await taskOf("jobs.always", { ms: 5000 });
+        const taskId = await taskOf("jobs.always", { ms: long });
         await eventually(async () => (await get(taskId)).json.result.statusMessage === "one part (1 of 4)", "progress");
         await cancel(taskId);
     });
@@ -228,7 +238,7 @@ suite("a task", { concurrency: true }, () => {
     test("is cancelled, down to its worker, and stays so", async () => {
         const own = await startJobs({ config: { loops: 1, plugins: { workers: 1 } } });
         try {
-            const taskId = await taskOf("jobs.always", { ms: 25_000 }, {}, own);
+            const taskId = await taskOf("jobs.always", { ms: long }, {}, own);
             const ack = await cancel(taskId, {}, own);
             assert.deepEqual(Object.keys(ack.json.result).sort(), ["_meta", "resultType"]);
             assert.equal((await get(taskId, {}, own)).json.result.status, "cancelled");
@@ -394,7 +404,7 @@ suite("the client of the extension", { concurrency: true }, () => {
 
     test("cancels a task", () =>
         using(undefined, async (session) => {
-            const execution = await session.callTool("jobs.always", { ms: 25_000 });
+            const execution = await session.callTool("jobs.always", { ms: long });
             await execution.cancel();
             assert.equal((await get(execution.handle.taskId)).json.result.status, "cancelled");
         }));
@@ -417,7 +427,7 @@ test("an operator lists, reads and cancels the tasks of all callers", async () =
         const { code, stdout, stderr } = await runCauseway(["task", ...words, "--config", server.config]);
         return { code, stdout, stderr };
     };
-    const taskId = await taskOf("jobs.always", { ms: 25_000, text: "hush" });
+    const taskId = await taskOf("jobs.always", { ms: long, text: "hush" });
     const { stdout } = await run("list", "--json");
     const listed = JSON.parse(stdout).find(({ id }) => id === taskId);
     assert.deepEqual([listed.status, listed.tool, listed.method], ["working", "jobs.always", "jobs.always"]);
@@ -510,7 +520,7 @@ suite("a full table", { concurrency: true }, () => {
 test("a task is gone when its time is over, and its call with it", async () => {
     const own = await startJobs({ tasks: { ttl: "1s" } });
     try {
-        const taskId = await taskOf("jobs.always", { ms: 20_000 }, {}, own);
+        const taskId = await taskOf("jobs.always", { ms: long }, {}, own);
         await eventually(async () => (await get(taskId, {}, own)).json.error?.code === unknown, "the end", 10_000);
         // A busy machine may need longer than the time of one task for a new worker.
         const completes = async () => {
@@ -526,16 +536,15 @@ test("a task is gone when its time is over, and its call with it", async () => {
 });
 
 test("a server that stops does not wait for its tasks", async () => {
-    const own = await startJobs();
+    // Longer than stop() has patience.
+    const own = await startJobs({ config: { timeouts: { drain: "20m" } } });
     const ids = [];
     for (let i = 0; i < 3; i++) {
-        ids.push(await taskOf("jobs.always", { ms: 25_000 }, {}, own));
+        ids.push(await taskOf("jobs.always", { ms: long }, {}, own));
     }
     ids.push(await taskOf("jobs.asks", {}, {}, own));
     assert.equal(new Set(ids).size, 4);
-    const begun = performance.now();
     await own.stop();
-    assert.ok(performance.now() - begun < 24_000, "it waited");
 });
 
 test("tasks can be turned off", async () => {
