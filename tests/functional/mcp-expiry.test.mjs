@@ -1,14 +1,11 @@
 // Streams end when the token expires that opened them; those of others go on.
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { basic, bearer, call, discover, startAccounts } from "./support/accounts.mjs";
+import { basic, bearer, call, discover, shortToken, startAccounts } from "./support/accounts.mjs";
 import { close, startForger } from "./support/issuer.mjs";
 import { freePort } from "./support/ports.mjs";
 import { EventStream, initialize, metaKey, startBridge } from "./support/mcp.mjs";
-import { patience, slowness } from "./support/programs.mjs";
-
-const lifetime = 2 * slowness; // seconds
-const late = patience(1_000);
+import { pause } from "./support/server.mjs";
 
 async function listen(server, headers) {
     const params = { notifications: { toolsListChanged: true } };
@@ -18,21 +15,24 @@ async function listen(server, headers) {
     return stream;
 }
 
-async function openSession(server, headers) {
+// Both kinds of streams, or undefined if the token of these headers has expired before they were open.
+async function openBoth(server, headers) {
+    const params = { notifications: { toolsListChanged: true } };
+    const modern = await EventStream.open(server, "subscriptions/listen", params, { headers });
+    const isAcknowledged = modern.status === 200 && (await modern.next())?.method?.endsWith("/acknowledged");
     const answer = await initialize(server, "2025-11-25", headers);
     const session = { "Mcp-Session-Id": answer.headers.get("mcp-session-id") };
-    const stream = await EventStream.get(server, { ...headers, ...session });
-    assert.equal(stream.status, 200);
-    return stream;
+    const legacy = session["Mcp-Session-Id"] && (await EventStream.get(server, { ...headers, ...session }));
+    return isAcknowledged && legacy?.status === 200 ? { modern, legacy } : undefined;
 }
 
-// Both kinds of streams, opened with these headers, end when the token does.
-async function assertEnds(server, headers, expires) {
-    const [modern, legacy] = [await listen(server, headers), await openSession(server, headers)];
+// Both streams, which were opened with these headers, end when the token does.
+async function assertEnds(server, { modern, legacy }, headers, expires) {
     const ended = async (stream) => {
-        const rest = await stream.rest(lifetime * 1_000 + 5_000);
-        const after = Date.now() - expires;
-        assert.ok(after >= 0 && after < late, `${after} ms after the token`);
+        const end = stream.reading.then(() => Date.now());
+        while (Date.now() < expires) await pause(expires - Date.now());
+        const rest = await stream.rest(1_000);
+        assert.ok((await end) >= expires, `${expires - (await end)} ms before the token`);
         return rest;
     };
     const [answer, nothing] = await Promise.all([ended(modern), ended(legacy)]);
@@ -57,11 +57,16 @@ suite("a stream that was opened", { concurrency: true }, () => {
             config: { public_url: url, access: { issuers: [issuer] } },
         });
         t.after(() => server.stop());
-        const exp = Math.floor(Date.now() / 1000) + lifetime;
-        const headers = bearer(await forger.sign({ exp }));
-        const longer = await listen(server, bearer(await forger.sign({ exp: exp + 60 })));
+        const longer = await listen(server, bearer(await forger.sign()));
         const anonymous = await listen(server, {});
-        await assertEnds(server, headers, (exp + leeway) * 1_000);
+        const sign = async (_, lifetime) => {
+            const exp = Math.floor(Date.now() / 1000) + Number.parseInt(lifetime, 10);
+            return { exp, token: await forger.sign({ exp }) };
+        };
+        let both;
+        const isOpen = async (token) => (both = await openBoth(server, bearer(token)));
+        const { token, exp } = await shortToken(sign, isOpen);
+        await assertEnds(server, both, bearer(token), (exp + leeway) * 1_000);
         assert.ok(!longer.ended && !anonymous.ended);
     });
 
@@ -70,9 +75,11 @@ suite("a stream that was opened", { concurrency: true }, () => {
         t.after(() => server.stop());
         const endless = await listen(server, bearer((await server.token("alice")).token));
         const person = await listen(server, basic("alice", "s3cret"));
-        const { token, expires } = await server.token("alice", "--expires", `${lifetime + 1}s`);
         const others = [endless, person];
-        await assertEnds(server, bearer(token), Date.parse(expires));
+        let both;
+        const isOpen = async (token) => (both = await openBoth(server, bearer(token)));
+        const { token, expires } = await shortToken((...words) => server.token("alice", ...words), isOpen);
+        await assertEnds(server, both, bearer(token), Date.parse(expires));
         assert.ok(others.every((stream) => !stream.ended));
     });
 });

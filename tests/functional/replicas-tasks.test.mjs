@@ -9,7 +9,7 @@ import { compilePlugin, newFolder } from "./support/plugins.mjs";
 import { skipped, startPostgres } from "./support/postgres.mjs";
 import { binary, patience, startProgram } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
-import { startService, writeOpenRpc } from "./support/service.mjs";
+import { modes, startService, writeOpenRpc } from "./support/service.mjs";
 import { cancelTask, getTask, taskOf, untilStatus, withTasks } from "./support/tasks.mjs";
 
 const source = `#include <causeway/plugin.h>
@@ -51,7 +51,7 @@ const configOf = (store) => ({
     store,
     roles: { anonymous: permissions, authenticated: permissions, editor: ["access content"] },
     mcp: { tasks: { legacy: true } },
-    plugins: { directory },
+    plugins: { directory, timeout: "20m" },
     sources: [
         {
             name: "shop",
@@ -95,6 +95,12 @@ async function kill(server) {
 }
 
 const takeovers = (servers) => servers.map(({ stderr }) => stderr.split("have failed").length - 1);
+
+// One of them has logged that it ended the tasks of the server that was lost, once.
+async function assertOneTakeover(servers) {
+    await eventually(() => takeovers(servers).some((n) => n > 0), "the line in the log");
+    assert.deepEqual(takeovers(servers).toSorted(), [0, 1]);
+}
 
 function sharingOf(newStore) {
     let a, b;
@@ -183,7 +189,7 @@ function sharingOf(newStore) {
             return json.result.task.taskId;
         };
         const ask = (server, method, taskId) => legacy(server, method, { taskId }, session);
-        const taskId = await begin("jobs.slow", { ms: 1500 });
+        const taskId = await begin("jobs.slow", { ms: 4000 });
         const result = ask(b, "tasks/result", taskId);
         assert.equal((await ask(b, "tasks/get", taskId)).json.result.status, "working");
         assert.equal((await result).json.result.content[0].text, "slow");
@@ -252,7 +258,7 @@ async function testTakeover(store) {
     await untilStatus(b, asking, "input_required", alice);
     const done = await taskOf(a, "shop.echo", { message: "kept" }, alice);
     const ended = await untilStatus(a, done, "completed", alice);
-    const waiting = EventStream.open(
+    const stream = await EventStream.open(
         c,
         "subscriptions/listen",
         { notifications: { taskIds: [asking] } },
@@ -265,8 +271,7 @@ async function testTakeover(store) {
         assert.equal(states[0].error.message, "The server has ended while the task ran.");
     }
     for (const server of [b, c]) assert.deepEqual(await stateOf(server, done, alice), ended);
-    assert.deepEqual(takeovers([b, c]).toSorted(), [0, 1]);
-    const stream = await waiting;
+    await assertOneTakeover([b, c]);
     for (let status; status !== "failed"; ) status = (await stream.next(patience(10_000))).params.status;
     stream.close();
     await Promise.all([b, c].map((server) => server.stop()));
@@ -284,12 +289,13 @@ async function testDistantTakeover(store) {
     const taskId = await taskOf(a, "shop.wait", { ms: long }, alice);
     const begin = performance.now();
     await kill(a);
-    assert.equal((await stateOf(b, taskId, alice)).status, "working");
+    const { status } = await stateOf(b, taskId, alice);
+    // Unless the machine stood still meanwhile.
+    assert.ok(status === "working" || performance.now() - begin > 5_000, status);
     const hasFailed = async () => (await stateOf(c, taskId, alice)).status === "failed";
-    await eventually(hasFailed, "its end", patience(40_000));
-    assert.ok(performance.now() - begin < patience(30_000));
+    await eventually(hasFailed, "its end", 30_000);
     assert.equal((await stateOf(b, taskId, alice)).status, "failed");
-    assert.deepEqual(takeovers([b, c]).toSorted(), [0, 1]);
+    await assertOneTakeover([b, c]);
     await Promise.all([b, c].map((server) => server.stop()));
 }
 
@@ -313,14 +319,26 @@ suite("a task while the database is away", { skip: skipped, timeout: 300_000 }, 
     test("shows its end when that is written, the same one at all servers", async (t) => {
         const own = await startPostgres();
         t.after(() => own.stop());
-        const [a, b] = await startServers({ url: own.newDatabase(), timeout: "1s" }, 2);
+        const [a, b] = await startServers({ url: own.newDatabase() }, 2);
         t.after(() => Promise.all([a, b].map((server) => server.stop())));
+        // Only a server that looks after its tasks for others writes how far they are.
+        const other = await taskOf(a, "jobs.slow", { ms: long });
+        await eventually(async () => (await stateOf(b, other))?.statusMessage, "its progress", 10_000);
+        await cancelTask(a, other);
         const open = service.open;
-        const ms = patience(2_000); // it ends when the database is away
-        const taskId = await taskOf(a, "shop.wait", { ms });
+        // It ends when the database is away.
+        let end;
+        modes.held = ({ id }, response) => {
+            end = () => response.end(JSON.stringify({ jsonrpc: "2.0", id, result: true }));
+        };
+        service.mode = "held";
+        t.after(() => (service.mode = null));
+        const taskId = await taskOf(a, "shop.wait", { ms: 0 });
         await eventually(async () => (await stateOf(b, taskId))?.status === "working", "the task at both");
+        await eventually(() => end, "the call");
         await own.kill();
-        await eventually(() => service.open === open, "the end of the call", ms + 10_000);
+        end();
+        await eventually(() => service.open === open, "the end of the call");
         // Another server may have ended it meanwhile, as far as this one knows.
         for (let i = 0; i < 20; i += 1) {
             assert.equal((await stateOf(a, taskId)).status, "working");
