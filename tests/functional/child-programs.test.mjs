@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import path from "node:path";
 import { suite, test } from "node:test";
 import { databasePath } from "./support/accounts.mjs";
-import { callToolWell, permissions } from "./support/mcp.mjs";
+import { callToolWell, permissions, untilTool } from "./support/mcp.mjs";
 import { newFolder } from "./support/plugins.mjs";
 import { runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
@@ -114,6 +114,7 @@ async function start(t, entry = {}) {
     const server = await startCauseway({ args: ["--config", config], env: { ...process.env, SECRET_OF_SERVER: "x" } });
     t.after(() => server.child.exitCode === null && server.child.signalCode === null && server.stop());
     Object.assign(server, { config, database, folder, seal: files["seal.key"] });
+    await untilTool(server, "probe");
     return server;
 }
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
-import { assertToolError, callTool, legacy, rpc, startBridge } from "./support/mcp.mjs";
+import { assertToolError, callTool, legacy, rpc, startBridge, untilTool } from "./support/mcp.mjs";
 import { eventually } from "./support/server.mjs";
 import { openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -35,6 +35,7 @@ async function start(t, { method = {}, config = {} } = {}) {
     };
     const server = await startBridge({ plugins: [], config: { ...config, sources: [source] } });
     t.after(() => server.stop());
+    await untilTool(server, "echo");
     // The arguments that the service received, or the answer that refuses them.
     const call = async (args, by = callTool) => {
         const n = service.calls.length;

@@ -7,7 +7,7 @@ import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { freePort } from "./support/ports.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { callTool, permissions, rpc, startBridge } from "./support/mcp.mjs";
+import { callTool, permissions, rpc, startBridge, untilTool } from "./support/mcp.mjs";
 import { binary, patience, runCauseway } from "./support/programs.mjs";
 import { eventually, makeCertificate } from "./support/server.mjs";
 
@@ -78,7 +78,9 @@ suite("top", () => {
     });
 
     test("causeway.stats returns steps, tools and sources", async () => {
-        await eventually(async () => (await ask("causeway.stats")).tools.length === 2, "a sample", patience(15_000));
+        const isWhole = ({ tools, refusals, refusals_last_hour }) =>
+            tools.length === 2 && refusals.hidden > 0 && refusals_last_hour.hidden > 0;
+        await eventually(async () => isWhole(await ask("causeway.stats")), "a sample", patience(15_000));
         const stats = await ask("causeway.stats");
         assert.equal(stats.step_s, 5);
         assert.equal(stats.tools[0].name, "test.echo");
@@ -109,8 +111,15 @@ suite("top", () => {
             }
         });
         const screen = () => tmux("capture-pane", "-p", "-t", "top");
-        await eventually(() => /test\.echo .* 5 +0/.test(screen()), "a screen", patience(20_000));
-        const lines = screen().split("\n");
+        const shown = await eventually(
+            () => {
+                const text = screen();
+                return /test\.echo .* 5 +0/.test(text) && /^LAST CALLS[\s\S]*^test\.fail /m.test(text) && text;
+            },
+            "a screen",
+            patience(20_000),
+        );
+        const lines = shown.split("\n");
         assert.match(lines[0], /^causeway top: server \S+ \(pid \d+\) {2}\d\d:\d\d:\d\d UTC$/);
         assert.match(lines[1], /^running 0 of \d+ calls, \d+ connections$/);
         assert.match(lines[3], /^SOURCE +STATE +CALLS\/S +CALLS +FAILED +P50 +P95 RUN$/);
@@ -154,7 +163,7 @@ test("calls that run are on the screen, the oldest first", async (t) => {
         config: {
             roles: { anonymous: [...permissions, "view traffic"] },
             admin: { socket: path.join(keepFolder(), "running.sock") },
-            plugins: { grace: "0s" },
+            plugins: { grace: "0s", timeout: "20m" },
             timeouts: { drain: "0s" },
         },
     });
@@ -183,8 +192,15 @@ test("calls that run are on the screen, the oldest first", async (t) => {
         }
     });
     const screen = () => tmux("capture-pane", "-p", "-t", "running");
-    await eventually(() => /^RUNNING CALLS/m.test(screen()), "the running calls", patience(20_000));
-    const lines = screen().split("\n");
+    const shown = await eventually(
+        () => {
+            const text = screen();
+            return /^RUNNING CALLS[\s\S]*^LAST CALLS/m.test(text) && text;
+        },
+        "the running calls",
+        patience(20_000),
+    );
+    const lines = shown.split("\n");
     const heading = lines.findIndex((line) => line.startsWith("RUNNING CALLS"));
     assert.match(lines[1], /^running 2 of \d+ calls, \d+ connections$/);
     assert.match(lines[heading], /^RUNNING CALLS +SOURCE +STATE +DOOR +TIME +CALLER$/);
@@ -216,6 +232,7 @@ test("the audit, the certificate and the reasons of failures are reported", asyn
     });
     const ask = async (name) => (await rpc(server, { method: name, params: {}, id: 1 })).json.result;
     assert.equal((await ask("causeway.status")).audit, "ok");
+    await untilTool(server, "ledger.find");
     renameSync(folder, `${folder}.gone`);
     await callTool(server, "ledger.find", {});
     const { failures } = (await ask("causeway.stats")).sources.find(({ name }) => name === "ledger");
