@@ -160,7 +160,7 @@ test("fault-B19: what a role may do now shows in the list within a second", asyn
     const some = { anonymous: [discover, call], authenticated: [discover, call], editor: [] };
     const server = await startAccounts({ config: { debug_headers: true, loops: 2, roles: some } });
     t.after(() => server.stop());
-    await server.untilLogged(/catalogue published/);
+    await server.untilLogged(/catalogue published tools=[1-9]/);
     const tools = async (headers) => (await get(server, list, headers)).json.tools.length;
     // Unlike a password, a token is verified in no time.
     const bob = bearer((await server.token("bob")).token);

@@ -9,6 +9,7 @@ import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { basic, call, cli, databasePath, discover } from "./support/accounts.mjs";
 import { Explanations, writePage } from "./support/differences.mjs";
+import { untilTool } from "./support/mcp.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { root, writeConfig } from "./support/programs.mjs";
 import { haveRecordings, readRecordings, readSequence, replay } from "./support/recordings.mjs";
@@ -80,6 +81,7 @@ suite("recorded requests", { skip }, () => {
         // As in the recordings, an account has only what its own roles give.
         const access = { authenticated_only_own: true };
         server = await startExamples({ roles, config: { store, access }, sql });
+        await untilTool(server, "examples.articles.list");
     });
     after(() => server?.stop());
 
@@ -125,11 +127,13 @@ suite("recorded requests", { skip }, () => {
         assertExplained(await replay(readRecordings("bearer-nocache"), server, authorize));
     });
 
-    test("pages and cursors over 123 tools", async () => {
+    test("pages and cursors over 123 tools", async (t) => {
         const prepare = (folder) => compilePlugin(folder, "many", manySource());
         const many = await startExamples({ sql, prepare });
+        t.after(() => many.stop());
+        await untilTool(many, "examples.articles.list");
+        await untilTool(many, "many.tool000");
         assertExplained(await replay(readRecordings("anon-granted-123tools"), many));
-        await many.stop();
     });
 
     test("a wrong name does not spoil the description of a right one", async () => {

@@ -186,6 +186,7 @@ suite("a legacy client", { concurrency: true }, () => {
             config: { loops: 2, roles: { ...roles, anonymous: permissions, authenticated: permissions } },
         });
         t.after(() => server.stop());
+        await untilTool(server, "test_elicitation");
         const alice = basic("alice", "s3cret");
         const mine = await openSession(server, alice);
         const others = [await openSession(server, alice), await openSession(server), {}];
@@ -360,6 +361,7 @@ suite("a modern client", { concurrency: true }, () => {
             config: { roles: { ...roles, authenticated: permissions } },
         });
         t.after(() => server.stop());
+        await server.untilLogged(/catalogue published tools=[1-9]/);
         const [alice, bob] = [basic("alice", "s3cret"), basic("bob", "b0b")];
         const [mine, other] = ["elicitation", "sampling"].map((name) => `test_input_required_result_${name}`);
         const send = (headers, name, more) => {

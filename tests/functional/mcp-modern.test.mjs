@@ -574,10 +574,12 @@ suite("a caller who may do nothing", { concurrency: true }, () => {
         const roles = { anonymous: ["access mcp tool discovery"] };
         const closed = await startBridge({ roles, config: { store: { path: databasePath() } } });
         t.after(() => closed.stop());
+        await closed.untilLogged(/catalogue published tools=[1-9]/);
         assert.equal((await modern(closed, "tools/list")).status, 200);
         assert.equal((await callTool(closed, "test.echo", { message })).status, 401);
         const without = await startBridge({ roles });
         t.after(() => without.stop());
+        await without.untilLogged(/catalogue published tools=[1-9]/);
         assertToolError(await callTool(without, "test.echo", { message }), /^This tool requires a login/);
     });
 });

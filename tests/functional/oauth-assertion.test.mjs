@@ -73,6 +73,7 @@ suite("clients with keys", () => {
                 },
             },
         });
+        await server.untilLogged(/catalogue published tools=[1-9]/);
         ({ cookie } = await logIn(server, "alice", "s3cret"));
     });
     after(() => server?.stop());

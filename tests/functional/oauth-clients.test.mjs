@@ -12,7 +12,7 @@ import { call, discover } from "./support/accounts.mjs";
 import { authorize, close, startProvider } from "./support/issuer.mjs";
 import { freePort } from "./support/ports.mjs";
 import { startBridge } from "./support/mcp.mjs";
-import { root, slowness } from "./support/programs.mjs";
+import { patience, root } from "./support/programs.mjs";
 
 const about = { name: "causeway-tests", version: "1.0.0" };
 
@@ -31,6 +31,7 @@ before(async () => {
             access: { issuers: [{ issuer: issuer.url, allow_private: true }] },
         },
     });
+    await server.untilLogged(/catalogue published tools=[1-9]/);
 });
 after(async () => {
     await server?.stop();
@@ -95,8 +96,9 @@ suite("the Inspector 2.12.0", () => {
     const launcher = path.join(root, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     const inspect = (...args) =>
         new Promise((resolve) => {
-            const fixed = [launcher, "--cli", `${server.url}/mcp`, "--transport", "http"];
-            const options = { timeout: 60_000 * slowness };
+            // Without a limit of its own for connecting.
+            const fixed = [launcher, "--cli", `${server.url}/mcp`, "--transport", "http", "--connect-timeout", "0"];
+            const options = { timeout: patience(120_000) };
             execFile(process.execPath, [...fixed, ...args], options, (error, stdout, stderr) =>
                 resolve({ code: error ? error.code : 0, output: stdout + stderr }),
             );

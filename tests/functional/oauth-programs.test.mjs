@@ -44,6 +44,7 @@ before(async () => {
             },
         },
     });
+    await server.untilLogged(/catalogue published tools=[1-9]/);
     browser = await logIn(server, "alice", "s3cret");
 });
 after(() => server?.stop());
@@ -170,11 +171,13 @@ suite("oauth4webapi 3.8.8", () => {
 
 test("AS4 AS10 AS11 AS23 AS26 openid-client 6.8.9 discovers, logs in, refreshes and revokes", async () => {
     const execute = [openid.allowInsecureRequests];
+    const timeout = 600; // seconds; a machine may stand still for longer than the default
     const issuer = new URL(server.url);
     const metadata = { redirect_uris: [redirect], client_name: "openid-client" };
     const config = await openid.dynamicClientRegistration(issuer, metadata, undefined, {
         algorithm: "oauth2",
         execute,
+        timeout,
     });
     const verifier = openid.randomPKCECodeVerifier();
     const state = openid.randomState();
@@ -192,7 +195,7 @@ test("AS4 AS10 AS11 AS23 AS26 openid-client 6.8.9 discovers, logs in, refreshes 
     assert.equal(await nameOf(fresh.access_token), "alice");
     await openid.tokenRevocation(config, fresh.access_token);
     assert.equal(await nameOf(fresh.access_token), undefined);
-    const robot = await openid.discovery(issuer, "robot", secret, undefined, { algorithm: "oauth2", execute });
+    const robot = await openid.discovery(issuer, "robot", secret, undefined, { algorithm: "oauth2", execute, timeout });
     assert.equal(await nameOf((await openid.clientCredentialsGrant(robot)).access_token), "alice");
 });
 

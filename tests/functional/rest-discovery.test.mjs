@@ -1,7 +1,7 @@
 // GET /jsonrpc/methods in the shape of Drupal's jsonrpc_discovery, and GET /.well-known/mcp.json.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { legacyVersions, modernVersion, startBridge } from "./support/mcp.mjs";
+import { legacyVersions, modernVersion, startBridge, untilTool } from "./support/mcp.mjs";
 import { assertRestError, get, startExamples, startMany, toolName } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
 import { writeOpenRpc } from "./support/service.mjs";
@@ -10,7 +10,11 @@ const methods = "/jsonrpc/methods";
 
 suite("/jsonrpc/methods", () => {
     let server;
-    before(async () => (server = await startExamples({ plugins: ["echo"] })));
+    before(async () => {
+        server = await startExamples({ plugins: ["echo"] });
+        await untilTool(server, "examples.articles.list");
+        await untilTool(server, "test.echo");
+    });
     after(() => server?.stop());
 
     test("check-106: one method, unwrapped, as Drupal prints it", async () => {
@@ -157,6 +161,7 @@ suite("/.well-known/mcp.json", () => {
         const url = "https://tools.example.org/causeway";
         const named = await startExamples({ config: { public_url: url } });
         t.after(() => named.stop());
+        await untilTool(named, "examples.articles.list");
         const { json } = await get(named, "/.well-known/mcp.json");
         assert.deepEqual(json.endpoints, endpoints(url));
         const { json: method } = await get(named, `${methods}/examples.articles.list`);
