@@ -177,7 +177,9 @@ for line in sys.stdin:
         const file = path.join(newFolder("program"), "program.py");
         writeFileSync(file, program);
         const command = ["/usr/bin/python3", file];
-        const config = writeConfig({ sources: [{ name: "kids", command, discovery: "system", methods: ["a.b"] }] });
+        // It does not answer, and is not ended for that as long as the test runs.
+        const source = { name: "kids", command, discovery: "system", methods: ["a.b"], timeout: "20m" };
+        const config = writeConfig({ sources: [source] });
         const server = await startCauseway({ args: ["--config", config] });
         t.after(() => server.stop());
         const [, ...pids] = await eventually(() => /children=(\d+),(\d+)\./.exec(server.stderr), "the children");

@@ -6,6 +6,7 @@ import { basic, bearer, startAccounts } from "./support/accounts.mjs";
 import { cookiesOf, openForm, proofOf, sendForm, sessionCookie } from "./support/login.mjs";
 import { rpc } from "./support/mcp.mjs";
 import { skipped, startPostgres } from "./support/postgres.mjs";
+import { eventually } from "./support/server.mjs";
 
 const caller = { method: "test.caller", id: 1 };
 const alice = basic("alice", "s3cret");
@@ -23,6 +24,7 @@ suite("on PostgreSQL", { skip: skipped, timeout: 300_000 }, () => {
     let postgres;
     let server;
     let database;
+    let known;
     before(async () => {
         postgres = await startPostgres();
         await postgres.stop();
@@ -31,6 +33,8 @@ suite("on PostgreSQL", { skip: skipped, timeout: 300_000 }, () => {
         database = `db${postgres.databases}`;
         postgres.run("CREATE EXTENSION pg_stat_statements", database);
         server = await startAccounts({ config: { loops: 1, store } });
+        await server.untilLogged(/catalogue published tools=[1-9]/);
+        known = await server.token("alice");
     });
     after(async () => {
         await server?.stop();
@@ -50,13 +54,21 @@ suite("on PostgreSQL", { skip: skipped, timeout: 300_000 }, () => {
         );
         return rows ? JSON.parse(rows).flatMap(([calls, query]) => Array(calls).fill(query)) : [];
     };
+    const use = async ({ token }) => assert.equal((await rpc(server, caller, bearer(token))).status, 200);
+    // A new token, after the server has noticed that the account has changed: it reads its callers again.
+    const newToken = async (...words) => {
+        await eventually(async () => (await count(() => use(known))).length === 0, "a caller that is cached");
+        const made = await server.token("alice", ...words);
+        await eventually(async () => (await count(() => use(known))).length > 0, "the change");
+        return made;
+    };
     const assertOne = (statements, pattern) => {
         assert.equal(statements.length, 1, statements.join("\n"));
         assert.match(statements[0], pattern);
     };
 
     test("a token that is not cached takes one statement, and then none", async () => {
-        const { token } = await server.token("alice", "--scope", "content:read", "--scope", "content:write");
+        const { token } = await newToken("--scope", "content:read", "--scope", "content:write");
         const call = async () => {
             const answer = await rpc(server, { method: "test.scoped", id: 1 }, bearer(token));
             assert.equal(answer.status, 200, answer.text);
@@ -66,7 +78,7 @@ suite("on PostgreSQL", { skip: skipped, timeout: 300_000 }, () => {
     });
 
     test("a token that does not exist takes one statement", async () => {
-        const { token } = await server.token("alice");
+        const { token } = await newToken();
         const unknown = token.slice(0, -4) + (token.endsWith("AAAA") ? "BBBB" : "AAAA");
         const statements = await count(async () => {
             assert.equal((await rpc(server, caller, bearer(unknown))).status, 401);
