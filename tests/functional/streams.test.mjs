@@ -1,7 +1,7 @@
 // Streams: server-sent events, their keep-alive, slow readers, and clients that leave.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { patience, slowness } from "./support/programs.mjs";
+import { patience, slowness, timeLimit } from "./support/programs.mjs";
 import { rawExchange, splitResponses } from "./support/raw.mjs";
 import {
     Connection,
@@ -23,7 +23,10 @@ after(() => server.stop());
 
 // The fields of each event: [{ event, data }].
 function readEvents(text) {
-    const blocks = text.split("\n\n").filter((block) => block !== "" && !block.startsWith(":"));
+    const blocks = text
+        .replace(/^:.*\n/gm, "")
+        .split("\n\n")
+        .filter((block) => block !== "");
     return blocks.map((block) => {
         const fields = block.split("\n").map((line) => line.split(": "));
         const data = fields.filter(([name]) => name === "data").map(([, value]) => value);
@@ -49,10 +52,9 @@ test("events arrive as an event stream, each with its lines of data", async () =
 
 test("each event is sent when it happens", async () => {
     const c = await Connection.open(server);
-    const start = Date.now();
-    await c.send(get("/events?400"));
-    await c.text(/event: tick/);
-    assert.ok(Date.now() - start < patience(2_000), "the first event came before the last");
+    // There is no last one that the first could wait for.
+    await c.send(get("/events"));
+    await c.text(/event: tick/, 2_000);
     assert.ok(!c.buffer.includes("0\r\n\r\n"));
     c.close();
 });
@@ -195,8 +197,11 @@ suite("a client that does not read", () => {
     });
 });
 
+// The server has one loop, which reads what came first: it has read all that was sent before this.
+const untilRead = () => getJson(server, "/gone");
+
 suite("a client that leaves", () => {
-    const soon = 100 * slowness;
+    const soon = 100;
 
     // Let `leave(c)` happen to a running call; returns how long the server took to notice, in ms.
     async function timeToNotice(target, leave) {
@@ -208,12 +213,13 @@ suite("a client that leaves", () => {
         assert.equal((await getJson(server, "/gone")).gone, gone, "it is not gone yet");
         leave(c);
         const start = Date.now();
+        const left = timeLimit(5_000);
         for (;;) {
             await watcher.send(get("/gone"));
             if (JSON.parse((await watcher.response()).text).gone > gone) {
                 break;
             }
-            assert.ok(Date.now() - start < patience(5_000), "never noticed");
+            assert.ok(left() > 0, "never noticed");
         }
         watcher.close();
         c.close();
@@ -223,10 +229,10 @@ suite("a client that leaves", () => {
     // One busy moment of the machine must not fail the test, so the best of three counts.
     async function assertNoticedSoon(target, leave) {
         const times = [];
-        while (times.length < 3 && !(times.at(-1) < soon)) {
+        while (times.length < 3 && !(times.at(-1) < soon * slowness)) {
             times.push(await timeToNotice(target, leave));
         }
-        assert.ok(times.at(-1) < soon, `noticed after ${times} ms`);
+        assert.ok(Math.min(...times) < patience(soon), `noticed after ${times} ms`);
     }
 
     const targets = {
@@ -252,11 +258,17 @@ suite("a client that leaves", () => {
     test("a call that minds it only later is ended then", async () => {
         const { gone } = await getJson(server, "/gone");
         const c = await Connection.open(server, { stays: true });
-        await c.send(get("/mind-later?300"));
-        await pause(50);
+        const ms = 500;
+        const sent = performance.now();
+        await c.send(get(`/mind-later?${ms}`));
+        await untilRead();
         c.socket.end();
         await pause(50);
-        assert.equal((await getJson(server, "/gone")).gone, gone, "it is not gone yet");
+        const { gone: later } = await getJson(server, "/gone");
+        // Unless the machine stood still for so long.
+        if (performance.now() - sent < ms) {
+            assert.equal(later, gone, "it is not gone yet");
+        }
         await eventually(async () => (await getJson(server, "/gone")).gone > gone, "it is noticed");
         await c.closed();
     });
@@ -278,7 +290,8 @@ suite("a client that leaves", () => {
                 return c;
             }),
         );
-        await eventually(() => openFiles(server.pid) >= server.files + 1_000, "all calls run");
+        await eventually(() => openFiles(server.pid) >= server.files + 1_000, "all are accepted");
+        await untilRead();
         clients.forEach((c) => c.close());
         await eventually(() => openFiles(server.pid) <= server.files, "no connection left");
         await eventually(async () => (await getJson(server, "/gone")).gone >= gone + 990, "those that ran were told");
@@ -322,6 +335,7 @@ suite("a client that has sent everything and ends its side", () => {
         await c.send(get("/later-anyway?60000"));
         c.socket.end();
         await pause(100);
+        await untilRead();
         c.socket.resetAndDestroy();
         await eventually(async () => (await getJson(server, "/gone")).gone > gone, "it is noticed");
     });
