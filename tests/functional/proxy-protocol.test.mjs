@@ -7,8 +7,8 @@ import { after, before, test } from "node:test";
 import tls from "node:tls";
 import { call, discover } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { startBridge } from "./support/mcp.mjs";
-import { patience, runCauseway, writeConfig } from "./support/programs.mjs";
+import { reloadBridge, startBridge } from "./support/mcp.mjs";
+import { runCauseway, timeLimit, writeConfig } from "./support/programs.mjs";
 import { splitResponses } from "./support/raw.mjs";
 import { eventually, get, makeCertificate, openFiles, request } from "./support/server.mjs";
 
@@ -29,12 +29,18 @@ function ask(port, header, text, { withTls = false, slowly = false, from = "127.
     return new Promise((resolve, reject) => {
         const socket = net.connect({ port, host: "127.0.0.1", localAddress: from, noDelay: true });
         const received = [];
-        const timer = setTimeout(() => reject(new Error("no response and no end")), patience(10_000));
+        const left = timeLimit(10_000);
         const done = (response) => {
-            clearTimeout(timer);
+            clearInterval(timer);
             socket.destroy();
             resolve(response);
         };
+        const timer = setInterval(() => {
+            if (left() <= 0) {
+                reject(new Error("no response and no end"));
+                done(null);
+            }
+        }, 100);
         const talk = (over) => {
             over.on("data", (chunk) => {
                 received.push(chunk);
@@ -74,7 +80,7 @@ before(async () => {
         ],
         tls: certificate,
         trusted_proxies: ["127.0.0.1", "198.51.100.7"],
-        timeouts: { header: "2s" },
+        timeouts: { header: "5m" },
         limits: { rates: { lists: "1/h burst 3" }, connections_per_address: 40 },
         audit: { path: audit },
         roles: { anonymous: [discover, call] },
@@ -108,7 +114,7 @@ test("the client of the header counts for rates, log and audit, also before TLS"
         '{"jsonrpc":"2.0","method":"no.such","id":1}',
     );
     assert.notEqual(await ask(plain, v6, denied), null);
-    await eventually(() => peers().includes("2001:db8::1"), "the address in the log");
+    await eventually(() => new Set(peers()).size >= 3, "the addresses in the log");
     assert.deepEqual(new Set(peers()), new Set(["203.0.113.1", "203.0.113.2", "2001:db8::1"]));
     const records = () => readFileSync(audit, "utf8").split("\n").filter(Boolean);
     await eventually(() => records().some((line) => JSON.parse(line).address === "2001:db8::1"), "an audit record");
@@ -165,7 +171,9 @@ test("threat-A11: others than trusted proxies, and hostile headers, are refused"
         assert.equal(await ask(secure, header, list), null, name);
     }
     // A header that stops in the middle ends with the time for a head, and nothing of it stays.
+    await reloadBridge(server, { timeouts: { header: "1s" } });
     assert.equal(await ask(plain, signature, ""), null);
+    await reloadBridge(server, { timeouts: { header: "5m" } });
     await eventually(() => openFiles(server.pid) <= before, "closed connections");
     const metrics = await ask(plain, v1("203.0.113.9"), get("/healthz"));
     assert.equal(metrics.status, 200);
