@@ -11,6 +11,7 @@ async function start(t, more = {}) {
     const server = await startBridge({ plugins: ["echo"], config: { sources: [source] } });
     t.after(() => server.stop());
     await untilTool(server, "add");
+    await server.untilLogged(/catalogue published[^\n]* sources=2/);
     const notifications = { toolsListChanged: true };
     const stream = await EventStream.open(server, "subscriptions/listen", { notifications });
     assert.match((await stream.next()).method, /acknowledged$/);

@@ -7,16 +7,15 @@ import { basic, databasePath } from "./support/accounts.mjs";
 import { startSite } from "./support/drupal.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { assertToolError, callTool, callToolWell, startBridge, toolNames, toolOf, untilTool } from "./support/mcp.mjs";
-import { patience, runCauseway } from "./support/programs.mjs";
+import { runCauseway } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
 
-const timeout = patience(1_000);
 const login = basic("robot", "pa ss:word").Authorization;
 const examples = ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"];
 
 async function start(t, site, more = {}, { config, ...options } = {}) {
-    const source = { name: "site", preset: "drupal", url: site.url, timeout: `${timeout}ms`, methods: ["*"], ...more };
+    const source = { name: "site", preset: "drupal", url: site.url, timeout: "5m", methods: ["*"], ...more };
     // Callers can log in, so that tools with scopes are listed.
     const all = { store: { path: databasePath() }, ...config, sources: [source] };
     const server = await startBridge({ plugins: [], ...options, config: all });
@@ -39,8 +38,8 @@ async function listSources(server) {
 }
 
 async function untilState(server, state) {
-    await eventually(async () => (await listSources(server))[0].state === state, `it is ${state}`);
-    return (await listSources(server))[0];
+    const look = async () => (await listSources(server)).slice(0, 1).find((row) => row.state === state);
+    return await eventually(look, `it is ${state}`);
 }
 
 const scoped = examples[2];
