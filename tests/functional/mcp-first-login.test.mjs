@@ -18,7 +18,7 @@ import {
     untilTool,
 } from "./support/mcp.mjs";
 import { get, invoke } from "./support/rest.mjs";
-import { pause } from "./support/server.mjs";
+import { eventually, pause } from "./support/server.mjs";
 import { freePort } from "./support/ports.mjs";
 
 const version = "2025-11-25";
@@ -92,13 +92,11 @@ suite("where callers can log in", { concurrency: true }, () => {
 // The sources are loaded: until then the catalogue may still have something for the caller.
 async function untilLoaded(server) {
     await server.until(() => /plugin loaded|test\.echo|listening/.test(server.stderr + server.stdout), "the plugins");
-    for (let i = 0; i < 200; i += 1) {
+    const isListed = async () => {
         const { json } = await modern(server, "tools/list", {}, { headers: alice });
-        if (json.result.tools.some((tool) => ownName(tool) === "test.echo")) {
-            return;
-        }
-        await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+        return json.result.tools.some((tool) => ownName(tool) === "test.echo");
+    };
+    await eventually(isListed, "test.echo in the list", 10_000);
 }
 
 suite("where no login exists", { concurrency: true }, () => {

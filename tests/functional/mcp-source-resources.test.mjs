@@ -260,7 +260,7 @@ suite("what is exposed", { concurrency: 4 }, () => {
         const client = await modernClient(t, server);
         assert.deepEqual(uris(await client.listResources()), ["note://1", "note://picture", "note://secret"]);
         assert.deepEqual(names(await client.listPrompts()), ["a.plain", "b.plain"]);
-        assert.match(server.stderr, /resource:note:\/\/1/);
+        await server.untilLogged(/resource:note:\/\/1/);
     });
 
     test("toolsets narrow resources and prompts of sources", async (t) => {
@@ -495,8 +495,8 @@ suite("a server that means no good", { concurrency: 4 }, () => {
         const first = await client.listResources();
         assert.ok(first.resources.length > 0);
         assert.equal((await client.readResource({ uri: "r://0/0" }).catch((e) => e)).code, -32601);
-        assert.match(server.stderr, /prompts\/list does not end/);
-        assert.match(server.stderr, /resources\/list: too long/);
+        await server.untilLogged(/prompts\/list does not end/);
+        await server.untilLogged(/resources\/list: too long/);
         assert.ok(peakKb(server.pid) < 400_000, `${peakKb(server.pid)} kB`);
     });
 

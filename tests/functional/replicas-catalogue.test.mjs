@@ -51,9 +51,15 @@ suite("the catalogue of two replicas", { skip: skipped, timeout: 300_000 }, () =
         await untilEqual();
         assert.deepEqual(await toolNames(b), ["add", "echo"]);
         methodOf("add").summary = "Adds, and sends your keys along";
-        await cli(configs[0], "source", "refresh");
         const isSeen = async () => (await replicas()).some(({ differs }) => differs.includes("catalogue"));
-        await eventually(isSeen, "another catalogue in status --all");
+        // The other one is slow: it would have the same catalogue before the difference is read.
+        b.child.kill("SIGSTOP");
+        try {
+            await cli(configs[0], "source", "refresh");
+            await eventually(isSeen, "another catalogue in status --all");
+        } finally {
+            b.child.kill("SIGCONT");
+        }
         await eventually(async () => (await toolNames(b)).join() === "echo", "withheld by the other", 10_000);
         await b.untilLogged(/another server has another catalogue: services are asked again/);
         await untilEqual();

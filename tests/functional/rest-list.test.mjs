@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { ownName, permissions, post as postMcp } from "./support/mcp.mjs";
+import { eventually } from "./support/server.mjs";
 import { allPages, assertRestError, get, send, startExamples, startMany, toolName } from "./support/rest.mjs";
 
 const examples = ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"];
@@ -11,7 +12,10 @@ const base64 = (text) => Buffer.from(text).toString("base64");
 
 suite("the example tools", () => {
     let server;
-    before(async () => (server = await startExamples()));
+    before(async () => {
+        server = await startExamples();
+        await eventually(async () => (await get(server, list)).json.tools.length === examples.length, "the tools");
+    });
     after(() => server?.stop());
 
     test("check-45, check-46, check-47, check-51, check-55: one page as plain JSON", async () => {
@@ -180,8 +184,11 @@ suite("who may see what", () => {
     test("check-41: an unmarked method is not listed, whoever asks", async (t) => {
         const server = await start({ anonymous: [...permissions, "administer site"] });
         t.after(() => server.stop());
-        const names = (await allPages(server)).map(({ name }) => name);
-        assert.ok(names.includes("test.admin"));
+        const read = async () => (await allPages(server)).map(({ name }) => name);
+        const names = await eventually(async () => {
+            const all = await read();
+            return all.includes("test.admin") && all;
+        }, "test.admin");
         assert.equal(names.includes("test.unmarked"), false);
         assertRestError(await get(server, describe("test.unmarked")), 404, "tool_not_found");
     });

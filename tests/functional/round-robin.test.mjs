@@ -28,6 +28,14 @@ suite("three servers in turn", { skip: skipped, timeout: 300_000 }, () => {
         }
         const isKnown = (server) => server.untilLogged(/number of servers .*others=2/, patience(10_000));
         await isKnown(servers[2]);
+        const hasTools = async (server) => {
+            const { json } = await modern(server, "tools/list", {}, { headers: alice });
+            const names = json.result.tools.map(ownName);
+            return names.includes("test.echo") && names.includes("test_elicitation");
+        };
+        for (const server of servers) {
+            await eventually(() => hasTools(server), "the tools", 10_000);
+        }
         front = await startRoundRobin(servers);
     });
     after(async () => {

@@ -141,7 +141,7 @@ suite("a job", { concurrency: true }, () => {
     });
 
     test("waits for its turn: a source has at most 16 polls at once", async (t) => {
-        const { service, server } = await start(t, { source: { connections: 128 } });
+        const { service, server } = await start(t, { source: { connections: 128, timeout: "10m" } });
         service.holds.add("job.status");
         const ids = await Promise.all(Array.from({ length: 40 }, () => taskOf(server, "job.start", {})));
         await eventually(() => service.held.length === 16, "16 polls");
