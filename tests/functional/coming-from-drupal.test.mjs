@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { callTool, legacy, modern, ownName, permissions, rpc, startBridge, untilTool } from "./support/mcp.mjs";
-import { buildFolder, root, runCauseway, slowness } from "./support/programs.mjs";
+import { buildFolder, patience, root, runCauseway } from "./support/programs.mjs";
 import { get, startMany } from "./support/rest.mjs";
 
 const page = readFileSync(path.join(root, "docs", "coming-from-drupal.md"), "utf8");
@@ -51,13 +51,13 @@ suite("docs/coming-from-drupal.md", { concurrency: 2 }, () => {
         .flatMap(([, block]) => block.replaceAll("\\\n", " ").split("\n"))
         .filter((line) => line !== "");
     for (const line of lines) {
-        test(`has a line that works: ${line.replace(/\s+/g, " ")}`, { timeout: 120_000 * slowness }, async () => {
+        test(`has a line that works: ${line.replace(/\s+/g, " ")}`, async () => {
             const command = line
                 .replace(/^npx \S+/, `"${process.execPath}" "${launcher}"`)
                 .replace(/^curl /, "curl -sS --fail-with-body ")
                 .replaceAll("http://127.0.0.1:8080", server.url);
             const { code, stdout, stderr } = await new Promise((resolve) =>
-                execFile("sh", ["-c", command], { timeout: 100_000 * slowness }, (error, out, err) =>
+                execFile("sh", ["-c", command], { timeout: patience(100_000) }, (error, out, err) =>
                     resolve({ code: error ? error.code : 0, stdout: out, stderr: err }),
                 ),
             );

@@ -305,11 +305,14 @@ suite("updates of resources", { concurrency: 4 }, () => {
                     patience(10_000),
                 );
                 const before = client.updates.length;
+                const from = performance.now();
                 await callToolWell(server, "s.touch", { uri: "note://1", times: 50 });
                 await eventually(() => client.updates.length > before, "a second update");
                 await callToolWell(server, "s.touch", { uri: "note://picture", times: 5 });
                 await pause(500);
-                assert.ok(client.updates.length <= before + 2, `${client.updates.length - before} updates`);
+                // A machine that stands still in between spreads them over more time.
+                const most = 2 + Math.floor((performance.now() - from) / 1_000);
+                assert.ok(client.updates.length <= before + most, `${client.updates.length - before} updates`);
                 assert.ok(client.updates.every((uri) => uri === "note://1"));
             });
         }

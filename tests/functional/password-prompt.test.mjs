@@ -6,9 +6,8 @@ import path from "node:path";
 import { test } from "node:test";
 import { cli, databasePath } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { binary, runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+import { binary, runCauseway, writeConfig } from "./support/programs.mjs";
 
-const timeout = 60_000 * slowness;
 const makeConfig = () => writeConfig({ store: { path: databasePath() } });
 
 // Runs a command on a terminal of its own. Each answer is typed when its prompt appears.
@@ -29,7 +28,7 @@ function onTerminal(words, answers) {
     });
 }
 
-test("asks twice, shows nothing of it, and the password counts", { timeout }, async () => {
+test("asks twice, shows nothing of it, and the password counts", async () => {
     const config = makeConfig();
     const { code, text } = await onTerminal(
         ["account", "add", "alice", "-c", config],
@@ -42,7 +41,7 @@ test("asks twice, shows nothing of it, and the password counts", { timeout }, as
     assert.equal(shown.account.password, true);
 });
 
-test("two different answers change nothing", { timeout }, async () => {
+test("two different answers change nothing", async () => {
     const config = makeConfig();
     const { code, text } = await onTerminal(["account", "add", "bob", "-c", config], ["s3cret-word\n", "other-word\n"]);
     assert.equal(code, 1, text);
@@ -51,7 +50,7 @@ test("two different answers change nothing", { timeout }, async () => {
     assert.equal(found, 1);
 });
 
-test("an empty answer, and an interrupt, end the command", { timeout }, async () => {
+test("an empty answer, and an interrupt, end the command", async () => {
     const config = makeConfig();
     const empty = await onTerminal(["account", "add", "carol", "-c", config], ["\n"]);
     assert.equal(empty.code, 1, empty.text);
