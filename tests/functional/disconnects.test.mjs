@@ -87,31 +87,37 @@ suite("peers that vanish", () => {
         await eventually(() => openFiles(server.pid) <= server.files, "no descriptor is left open");
     };
 
+    // That some work needs no more memory than the same work before it. A server that was not scheduled for a while
+    // has more clients at once than ever before: that happens once, a leak each time.
+    async function assertNoGrowth(limitKb, work) {
+        const grown = [];
+        while (grown.length === 0 || (slowness === 1 && grown.length < 3 && grown.at(-1) >= limitKb)) {
+            const before_ = peakKb(server.pid);
+            await work();
+            grown.push(peakKb(server.pid) - before_);
+        }
+        if (slowness === 1) {
+            assert.ok(grown.at(-1) < limitKb, `${grown.join(", ")} KB more`);
+        }
+    }
+
     test("two thousand times at random bytes: no leak, and the server goes on", async () => {
         // The heap has its size when the busiest moment has come several times.
         for (const seed of [101, 102, 103, 104]) {
             await rounds(500, seed, server.port);
         }
-        const before_ = peakKb(server.pid);
-        for (let seed = 2; seed < 5; seed++) {
-            await rounds(500, seed, server.port);
-        }
-        const grown = peakKb(server.pid) - before_;
-        if (slowness === 1) {
-            assert.ok(grown < 6_000, `${grown} KB more`);
-        }
+        await assertNoGrowth(6_000, async () => {
+            for (let seed = 2; seed < 5; seed++) {
+                await rounds(500, seed, server.port);
+            }
+        });
         assert.equal((await exchange(server, get("/item/alive"))).text, "alive");
     });
 
     test("over TLS likewise", async () => {
         const port = Number(/https:\/\/127\.0\.0\.1:(\d+)/.exec(server.stdout)[1]);
         await rounds(450, 10, port, { tls: {} });
-        const before_ = peakKb(server.pid);
-        await rounds(300, 11, port, { tls: {} });
-        const grown = peakKb(server.pid) - before_;
-        if (slowness === 1) {
-            assert.ok(grown < 6_000, `${grown} KB more`);
-        }
+        await assertNoGrowth(6_000, () => rounds(300, 11, port, { tls: {} }));
         assert.equal((await exchange(port, get("/item/alive"), { tls: {} })).text, "alive");
     });
 
@@ -162,12 +168,9 @@ suite("peers that vanish", () => {
             await eventually(() => openFiles(server.pid) <= server.files, "all closed");
         };
         await round();
-        const before_ = peakKb(server.pid);
-        await round();
-        await round();
-        const grown = peakKb(server.pid) - before_;
-        if (slowness === 1) {
-            assert.ok(grown < 4_000, `${grown} KB more`);
-        }
+        await assertNoGrowth(4_000, async () => {
+            await round();
+            await round();
+        });
     });
 });

@@ -34,6 +34,7 @@ async function start(t, service, more = {}) {
         openrpc: writeOpenRpc(),
         prefix: "s.",
         timeout: "5m",
+        connect_timeout: "1m",
         methods: ["*"],
         ...more,
     };
