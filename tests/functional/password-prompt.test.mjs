@@ -6,8 +6,10 @@ import path from "node:path";
 import { test } from "node:test";
 import { cli, databasePath } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { binary, runCauseway, writeConfig } from "./support/programs.mjs";
+import { binary, runCauseway, slowness, writeConfig } from "./support/programs.mjs";
 
+// For a prompt that never comes: a machine that stands still is waited for.
+const timeout = 600_000 * slowness;
 const makeConfig = () => writeConfig({ store: { path: databasePath() } });
 
 // Runs a command on a terminal of its own. Each answer is typed when its prompt appears.
@@ -28,7 +30,7 @@ function onTerminal(words, answers) {
     });
 }
 
-test("asks twice, shows nothing of it, and the password counts", async () => {
+test("asks twice, shows nothing of it, and the password counts", { timeout }, async () => {
     const config = makeConfig();
     const { code, text } = await onTerminal(
         ["account", "add", "alice", "-c", config],
@@ -41,7 +43,7 @@ test("asks twice, shows nothing of it, and the password counts", async () => {
     assert.equal(shown.account.password, true);
 });
 
-test("two different answers change nothing", async () => {
+test("two different answers change nothing", { timeout }, async () => {
     const config = makeConfig();
     const { code, text } = await onTerminal(["account", "add", "bob", "-c", config], ["s3cret-word\n", "other-word\n"]);
     assert.equal(code, 1, text);
@@ -50,7 +52,7 @@ test("two different answers change nothing", async () => {
     assert.equal(found, 1);
 });
 
-test("an empty answer, and an interrupt, end the command", async () => {
+test("an empty answer, and an interrupt, end the command", { timeout }, async () => {
     const config = makeConfig();
     const empty = await onTerminal(["account", "add", "carol", "-c", config], ["\n"]);
     assert.equal(empty.code, 1, empty.text);
