@@ -103,6 +103,17 @@ export async function untilTool(server, name, there = true) {
     await eventually(look, `${name} ${there ? "in" : "gone from"} the list`, 10_000);
 }
 
+// A server starts without plugins that take long to load. For callers who see none of their tools: wait until so many
+// sources are in its catalogue.
+export async function untilSources(server, n) {
+    const published = /catalogue published .*sources=(\d+)/g;
+    const has = ({ stderr }) => [...stderr.matchAll(published)].some(([, count]) => Number(count) >= n);
+    await server.until(() => (server.servers ?? [server]).every(has), `${n} sources in the catalogue`);
+}
+
+// Each loop takes what is published a moment later, and has connections of its own: whether all of some agree.
+export const onAllLoops = async (look) => (await Promise.all(Array.from({ length: 8 }, () => look()))).every(Boolean);
+
 // ---- requests ----
 
 // POST, and the answer as { status, headers, text, json }; json is undefined when it is none.

@@ -151,6 +151,20 @@ export class Connection {
         });
     }
 
+    // Wait until the server has read all that was sent. For connections over IPv4.
+    async untilRead() {
+        const { localPort, remotePort } = this.socket;
+        const hex = (port) => port.toString(16).toUpperCase().padStart(4, "0");
+        const [ours, theirs] = [hex(localPort), hex(remotePort)];
+        // What we have not handed over yet, or what the other side has not read.
+        const queue = (from, to, column) => {
+            const line = new RegExp(`: [0-9A-F]{8}:${from} [0-9A-F]{8}:${to} \\w+ (\\w+):(\\w+)`);
+            return Number.parseInt(line.exec(readFileSync("/proc/net/tcp", "latin1"))?.[column] ?? "0", 16);
+        };
+        const isRead = () => queue(ours, theirs, 1) === 0 && queue(theirs, ours, 2) === 0;
+        await eventually(isRead, "the server reads what was sent");
+    }
+
     // Wait until `check()` is true; looks after each piece that comes, and at the end.
     async until(check, what, timeoutMs = 5_000) {
         const left = timeLimit(timeoutMs);
