@@ -6,8 +6,8 @@ import { after, before, suite, test } from "node:test";
 import * as sdk2 from "@modelcontextprotocol/client";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Http1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { addPlugin, startBridge, untilTool } from "./support/mcp.mjs";
-import { buildFolder, root, slowness } from "./support/programs.mjs";
+import { addPlugin, onAllLoops, startBridge, toolNames, untilTool } from "./support/mcp.mjs";
+import { buildFolder, patience, root } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 
 const about = { name: "test", version: "1.0.0" };
@@ -89,6 +89,9 @@ suite("the SDK 2.4.0", { concurrency: true }, () => {
         await client.listen({ toolsListChanged: true });
         addPlugin(own.plugins, "faults");
         await eventually(() => changes > 0, "the notification");
+        // Its list may come from a loop that has them a moment later.
+        const isThere = async () => (await toolNames(own)).includes("faults.ok");
+        await eventually(() => onAllLoops(isThere), "the tools");
         const { tools } = await client.listTools();
         assert.ok(tools.some(({ name }) => name === "faults__ok"));
     });
@@ -113,7 +116,7 @@ suite("the Inspector 2.12.0", { concurrency: 2 }, () => {
     const inspect = ({ url, endpoint = "/mcp" }, ...args) =>
         new Promise((resolve) => {
             const fixed = ["--cli", `${url}${endpoint}`, "--transport", "http", "--format", "json"];
-            const options = { timeout: 60_000 * slowness };
+            const options = { timeout: patience(60_000) };
             execFile(process.execPath, [launcher, ...fixed, ...args], options, (error, stdout, stderr) =>
                 resolve({ code: error ? error.code : 0, stdout, stderr }),
             );

@@ -1,7 +1,7 @@
 // Calls as they end, on a subscription: the live data of the console.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { EventStream, permissions, startBridge } from "./support/mcp.mjs";
+import { EventStream, permissions, startBridge, untilTool } from "./support/mcp.mjs";
 import { patience, startCauseway } from "./support/programs.mjs";
 import { eventually, exchange, request } from "./support/server.mjs";
 
@@ -29,7 +29,10 @@ async function nextCalls(stream) {
 
 suite("a subscription to calls", () => {
     let server;
-    before(async () => (server = await startBridge({ roles, plugins: ["echo"] })));
+    before(async () => {
+        server = await startBridge({ roles, plugins: ["echo"] });
+        await untilTool(server, "test.echo");
+    });
     after(() => server?.stop());
 
     test("gets each call with its outcome, and how many were left out", async () => {
@@ -77,12 +80,13 @@ const arrays = ["p50_us", "p95_us", "p99_us", "running"];
 
 test("a subscription to statistics gets each step once, and no calls if it wants none", async () => {
     const server = await startBridge({ roles, plugins: ["echo"] });
+    await untilTool(server, "test.echo");
     const stream = await listen(server, { "causeway/traffic": { calls: false, stats: true } });
     await stream.next();
     const steps = [];
     while (steps.length < 2) {
         await call(server, "test.echo", { message: "hello" });
-        const message = await stream.next();
+        const message = await stream.next(15_000); // a step is five seconds
         assert.ok(isStats(message), message.method);
         steps.push(message.params.stats);
     }

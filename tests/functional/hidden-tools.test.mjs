@@ -10,10 +10,11 @@ import {
     EventStream,
     legacy,
     modern,
+    onAllLoops,
     permissions,
     reloadBridge,
     rpc,
-    untilTool,
+    toolNames,
 } from "./support/mcp.mjs";
 import { get, invoke, send } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
@@ -195,7 +196,12 @@ suite("threat-C2: news of hidden tools", () => {
         });
         t.after(() => server.stop());
         addPlugin(server.plugins, "hidden");
-        await untilTool(server, "hidden.challenged");
+        // Tools that come later, on any loop, are news as well.
+        const hasAll = async () => {
+            const names = await toolNames(server);
+            return ["hidden.challenged", "test_trigger_prompt_change"].every((name) => names.includes(name));
+        };
+        await eventually(() => onAllLoops(hasAll), "the tools", 10_000);
         const stream = await open(server);
         await callToolWell(server, "hidden.announce", {}, { headers: basic("bob", "b0b") });
         assert.match((await stream.next()).method, /tools\/list_changed$/);

@@ -12,10 +12,12 @@ import {
     legacy,
     modern,
     modernParts,
+    onAllLoops,
     ownName,
     post,
     startBridge,
     toolNames,
+    untilTool,
 } from "./support/mcp.mjs";
 import { noDatabase, oneProcess, oneReplica } from "./support/programs.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
@@ -73,7 +75,7 @@ async function withVault(t, server) {
     t.after(() => server.stop());
     compilePlugin(server.plugins, "vault", source);
     const there = async () => (await modern(server, "tools/list")).json.result.tools.length > 0;
-    await eventually(there, "the vault", 10_000);
+    await eventually(() => onAllLoops(there), "the vault", 10_000);
     return server;
 }
 
@@ -115,7 +117,7 @@ async function revoke(server) {
         const { json } = await modern(server, "tools/list", {}, { headers: alice });
         return !json.result.tools.some((tool) => ownName(tool) === "vault.open");
     };
-    await eventually(look, "the role is gone");
+    await eventually(() => onAllLoops(look), "the role is gone");
 }
 
 const ways = [
@@ -166,7 +168,7 @@ suite("a call that waited for its client", { concurrency: true }, () => {
         stream.taken = 0;
         reload(server, { roles: { anonymous: [discover] } });
         const refused = async () => (await callTool(server, "vault.say", {})).json.result?.isError === true;
-        await eventually(refused, "the roles");
+        await eventually(() => onAllLoops(refused), "the roles");
         const { error } = await answered(server, stream, session);
         assert.equal(error?.code, -32000);
     });
@@ -217,11 +219,12 @@ suite("a listener", { concurrency: true }, () => {
         assert.deepEqual([told(await stream.next()), told(await stream.next())], uris.map(updated));
         reload(server, may(discover));
         assert.match((await stream.next()).method, /tools\/list_changed$/);
-        assert.ok(!(await toolNames(server)).includes("vault.open"));
+        await untilTool(server, "vault.open", false);
         await touch(server);
         assert.deepEqual(told(await stream.next()), updated("vault://public"));
         reload(server, may());
-        await eventually(async () => (await toolNames(server)).length === 0, "the roles");
+        const isEmpty = async () => (await toolNames(server)).length === 0;
+        await eventually(() => onAllLoops(isEmpty), "the roles");
         await touch(server);
         const [last, ...more] = await stream.rest();
         assert.equal(last.result?.resultType, "complete", JSON.stringify(last));
@@ -267,9 +270,12 @@ suite("a listener", { concurrency: true }, () => {
         const server = await startBridge({ plugins: [], roles });
         t.after(() => server.stop());
         const session = await openSession(server);
+        // A stream would keep the test from ending.
+        const aborter = new AbortController();
+        t.after(() => aborter.abort());
         const answer = await fetch(`${server.url}/mcp`, {
             headers: { Accept: "text/event-stream", ...session },
-            signal: AbortSignal.timeout(5_000),
+            signal: aborter.signal,
         });
         // A 401 would keep clients from the request that is challenged.
         assert.equal(answer.status, 405);

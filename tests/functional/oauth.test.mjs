@@ -9,7 +9,7 @@ import { basic, bearer, call, cli, databasePath, discover } from "./support/acco
 import { base64url, close, foreign, secret, startForger, startProvider } from "./support/issuer.mjs";
 import { freePort } from "./support/ports.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { callTool, modern, rpc, startBridge } from "./support/mcp.mjs";
+import { callTool, modern, rpc, startBridge, untilSources } from "./support/mcp.mjs";
 import { writeConfig } from "./support/programs.mjs";
 import { get, invoke, send } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
@@ -38,6 +38,8 @@ async function startResource(issuersOf, { config = {}, roles: more = roles } = {
             access: { issuers, ...config.access },
         },
     });
+    // Lists and scopes do not wait for a plugin that loads.
+    await untilSources(server, 1);
     return server;
 }
 
@@ -331,12 +333,14 @@ suite("threat-C7: tokens that are not what they seem", () => {
 
     test("threat-C7: made-up key ids make us ask once a minute at most", async () => {
         const before = forger.seen.filter((url) => url === "/jwks").length;
+        const begun = performance.now();
         for (let i = 0; i < 20; i++) {
             const token = await forger.sign({}, { kid: `unknown-${i}` });
             assert.equal((await get(server, "/mcp/tools/list", bearer(token))).status, 401);
         }
         const asked = forger.seen.filter((url) => url === "/jwks").length - before;
-        assert.ok(asked <= 1, `${asked} times`);
+        const minutes = Math.ceil((performance.now() - begun) / 60_000);
+        assert.ok(asked <= minutes, `${asked} times`);
     });
 
     test("the scheme is read without regard to letter case", async () => {
@@ -660,23 +664,24 @@ test("an issuer that does not introspect is named in the log, once a minute", as
         forger.paths["/introspect"] = (req, res) => res.writeHead(401).end("{}");
         return [issuerOf(forger, { client_id: "us", client_secret_file: secretFile })];
     });
+    const begun = performance.now();
     for (const token of ["opaque-1", "opaque-2", "opaque-3"]) {
         const { status } = await rpc(server, { method: "test.caller", id: 1 }, bearer(token));
         assert.equal(status, 503);
     }
     await server.untilLogged(/an issuer cannot introspect tokens.*\n/);
     const told = [...server.stderr.matchAll(/warn access: an issuer cannot introspect tokens.*/g)];
-    assert.equal(told.length, 1, server.stderr);
+    assert.ok(told.length <= Math.ceil((performance.now() - begun) / 60_000), server.stderr);
     assert.match(told[0][0], /problem="the answer is 401: client_id or its secret is wrong"/);
     assert.ok(told[0][0].includes(`issuer="${forger.url}"`));
     await server.stop();
     await close(forger.server);
 });
 
-// Introspection that knows tokens with this in them, or says what a function says, and takes its
-// time. Whatever it says, the claims are good.
+// Introspection that knows tokens with this in them, or says what a function says, and takes
+// `asked.ms`. Whatever it says, the claims are good.
 function introspect(forger, known, ms = 0) {
-    const asked = [];
+    const asked = Object.assign([], { ms });
     forger.metadata.introspection_endpoint = `${forger.url}/introspect`;
     forger.paths["/introspect"] = async (req, res) => {
         let form = "";
@@ -685,7 +690,7 @@ function introspect(forger, known, ms = 0) {
         }
         const token = new URLSearchParams(form).get("token");
         asked.push(token);
-        await pause(ms);
+        await pause(asked.ms);
         const active = typeof known === "function" ? known(token) : token.includes(known);
         res.setHeader("Content-Type", "application/json");
         res.end(JSON.stringify({ ...forger.claims(), active }));
@@ -711,10 +716,11 @@ test("an opaque token counts only where its issuer says that it is active", asyn
 
 test("made-up opaque tokens of one network do not shut out those of others", async () => {
     let forger;
+    let asked;
     const server = await startResource(
         async (url) => {
             forger = await startForger({ audience: url });
-            introspect(forger, "good", 100);
+            asked = introspect(forger, "good", 100);
             return [issuerOf(forger, { client_id: "us", client_secret_file: secretFile })];
         },
         { config: { loops: 1, trusted_proxies: ["127.0.0.0/8"] } },
@@ -738,7 +744,9 @@ test("made-up opaque tokens of one network do not shut out those of others", asy
     for (const { status } of await Promise.all(flood)) {
         assert.ok([401, 429, 503].includes(status), String(status));
     }
-    // One after another they are all asked about, until there were too many.
+    // One after another they are all asked about, until there were too many. Tokens that were good are remembered for a
+    // minute only.
+    asked.ms = 0;
     let answer;
     for (let i = 0; i < 300 && answer?.status !== 429; i += 1) {
         answer = await from("203.0.113.5", `again-${i}`);
@@ -781,7 +789,12 @@ test("threat-C7: a network that makes up signatures must wait; others and known 
     }
     assert.equal(answer.status, 429);
     assert.ok(Number(answer.headers.get("retry-after")) >= 1);
-    assert.equal((await from("203.0.113.5", await forger.sign())).status, 429);
+    // The wait is a second, and twice as long after each further failure: at last longer than a request takes.
+    const mustWait = async () => (await from("203.0.113.5", await forger.sign())).status === 429;
+    for (let i = 150; !(await mustWait()); i += 1) {
+        assert.ok(i < 160, "its good tokens never wait");
+        await from("203.0.113.5", madeUp(i));
+    }
     assert.equal((await from("203.0.113.5", good)).status, 200);
     assert.equal((await from("198.51.100.7", await forger.sign())).status, 200);
     // An expired token of the issuer is not made up, however often it comes.
@@ -860,6 +873,7 @@ for (const store of [false, true]) {
         const logins = () =>
             (existsSync(file) ? readFileSync(file, "utf8") : "")
                 .split("\n")
+                .slice(0, -1) // the last line may be half written
                 .filter((line) => line.includes('"kind":"login"'))
                 .map((line) => JSON.parse(line));
         const token = await forger.sign();

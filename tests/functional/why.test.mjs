@@ -5,12 +5,15 @@ import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, discover, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { callTool } from "./support/mcp.mjs";
+import { callTool, untilSources } from "./support/mcp.mjs";
 import { runCauseway } from "./support/programs.mjs";
 
 suite("causeway why", () => {
     let server;
-    before(async () => (server = await startAccounts()));
+    before(async () => {
+        server = await startAccounts();
+        await untilSources(server, 1);
+    });
     after(() => server?.stop());
 
     const why = async (...words) => {
