@@ -81,8 +81,11 @@ suite("a session", { concurrency: true }, () => {
     test("ends after its time", async (t) => {
         const seconds = Math.ceil(patience(1_000) / 1_000);
         const server = await start(t, { mcp: { session_lifetime: `${seconds}s` } });
+        const begun = performance.now();
         const session = await openSession(server);
-        assert.equal((await ping(server, session)).status, 200);
+        const { status } = await ping(server, session);
+        // A machine that stood still may have ended it already.
+        assert.ok(status === 200 || performance.now() - begun > seconds * 1_000, String(status));
         await pause(seconds * 1_000 + 200);
         assert.equal((await ping(server, session)).status, 404);
     });
@@ -219,7 +222,7 @@ suite("messages in a session", { concurrency: true }, () => {
     });
 
     test("bad input ends cleanly: nesting, size, half requests", { skip: oneProcess }, async (t) => {
-        const server = await start(t, { limits: { body_size: "64MB" } });
+        const server = await start(t, { limits: { body_size: "64MB" }, timeouts: { body: "10m" } });
         const session = await openSession(server);
         const headers = { ...both, ...session };
         const deep = `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}}`;

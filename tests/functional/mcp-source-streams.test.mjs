@@ -64,7 +64,10 @@ for (const era of ["legacy", "modern"]) {
             await untilStream(upstream);
             const before = upstream.seen("tools/list").length;
             upstream.tools = [echoTool(), echoTool("other")];
+            // In one piece: the server may ask soon after it has read the first one.
+            for (const stream of upstream.streams) stream.cork();
             for (let i = 0; i < 50; i += 1) upstream.push(changed);
+            for (const stream of upstream.streams) stream.uncork();
             await untilTool(server, "s.other");
             assert.equal(upstream.seen("tools/list").length, before + 1);
         });

@@ -17,7 +17,17 @@ import {
     ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { keepFolder } from "./support/kept.mjs";
-import { assertToolError, callTool, callToolWell, startBridge, toolNames, toolOf, untilTool } from "./support/mcp.mjs";
+import {
+    assertToolError,
+    callTool,
+    callToolWell,
+    permissions,
+    startBridge,
+    toolNames,
+    toolOf,
+    untilTool,
+} from "./support/mcp.mjs";
+import { scrape } from "./support/metrics.mjs";
 import { freePort } from "./support/ports.mjs";
 import { Program, root, runCauseway, startProgram } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
@@ -35,7 +45,7 @@ async function bridge(t, source, config = {}) {
         plugins: [],
         config: {
             ...config,
-            sources: [{ name: "srv", dialect: "mcp", prefix: "s.", methods: ["*"], timeout: "10s", ...source }],
+            sources: [{ name: "srv", dialect: "mcp", prefix: "s.", methods: ["*"], timeout: "60s", ...source }],
         },
     });
     t.after(() => server.stop());
@@ -322,10 +332,15 @@ for (const clientEra of ["modern", "legacy"]) {
             }
 
             test("list_changed", async (t) => {
-                const { client } = await begin(t);
+                const config = { roles: { anonymous: [...permissions, "view metrics"] } };
+                const { client, server } = await begin(t, { config });
                 let changes = 0;
                 client.setNotificationHandler(listChanged[clientEra], () => (changes += 1));
                 if (clientEra === "modern") await client.listen({ toolsListChanged: true });
+                // A legacy client opens its stream at some time after the handshake.
+                const kind = clientEra === "modern" ? "listen" : "get";
+                const streams = async () => (await scrape(server)).value("causeway_streams", { kind });
+                await eventually(async () => (await streams()) === 1, "the stream");
                 await invoke(client, "s.rename");
                 await eventually(() => changes > 0, "the notification", 10_000);
                 const { tools } = await client.listTools();
@@ -378,14 +393,18 @@ suite("sessions with a legacy server", { concurrency: true }, () => {
         upstream.child.kill("SIGUSR2");
         await upstream.until(() => upstream.stderr.includes("sessions forgotten"), "the signal");
         assert.equal(textOf(await callToolWell(server, "s.echo", { message: "2" })), "2");
-        assert.equal(upstream.stderr.split("called echo").length - 1, 2);
+        const called = () => upstream.stderr.split("called echo").length - 1;
+        await upstream.until(() => called() >= 2, "the calls");
+        assert.equal(called(), 2);
     });
 
     test("mode call opens a session for each call and ends it", async (t) => {
         const { server, upstream } = await fixtureBridge(t, "sessions", { source: { session: "call" } });
         const opened = () => upstream.stderr.split("session ").length - 1;
+        await upstream.until(() => opened() > 0, "the session of the discovery");
         const before = opened();
         for (let i = 0; i < 3; i += 1) await callToolWell(server, "s.echo", { message: "x" });
+        await upstream.until(() => opened() - before >= 3, "the sessions");
         assert.equal(opened() - before, 3);
         await upstream.until(() => upstream.stderr.split("closed ").length - 1 >= 3, "the ends of sessions");
     });
