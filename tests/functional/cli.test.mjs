@@ -179,7 +179,9 @@ test("output that cannot be written is exit code 1", () => {
         assert.equal(closed.stderr, "causeway: cannot write to standard output: Bad file descriptor\n");
         assert.equal(closed.code, 1);
     }
-    const gone = shell(`{ sleep 0.2; "$0" config schema; echo "code $?" >&2; } | :`);
+    // It begins when the reader has gone.
+    const untilGone = `(trap "" PIPE; while echo x 2>/dev/null; do sleep 0.05; done)`;
+    const gone = shell(`{ ${untilGone}; "$0" config schema; echo "code $?" >&2; } | :`);
     assert.equal(gone.stderr, "causeway: cannot write to standard output: Broken pipe\ncode 1\n");
 });
 

@@ -246,7 +246,9 @@ suite("sockets from a supervisor", () => {
             sh -c 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"' sh "$@" || exit
         done`;
         const done = path.join(keepFolder(), "no-more-restarts");
-        const { program, port } = await withSocket(script.replace("$0", done), ["serve"]);
+        // Clients may need longer between their connection and their request.
+        const config = writeConfig({ timeouts: { linger: "10m", header: "10m", drain: "10m" } });
+        const { program, port } = await withSocket(script.replace("$0", done), ["serve", "--config", config]);
         const started = () => program.stdout.split("listening").length - 1;
         const childOf = (pid) => {
             const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1");

@@ -44,6 +44,7 @@ async function startShop(t, service, more, config = {}) {
         ...(config.roles ? { roles: config.roles } : {}),
     });
     t.after(() => server.stop());
+    await untilTool(server, "shop.add");
     return server;
 }
 
@@ -144,7 +145,7 @@ test("threat-B7: two hundred clients with one id and calls that overlap, each ge
         setTimeout(() => response.end(JSON.stringify({ jsonrpc: "2.0", id, result: params })), random() * 20);
     const service = await startService();
     service.mode = "late";
-    const server = await startShop(t, service);
+    const server = await startShop(t, service, { timeout: "10m" });
     const ways = [
         (text) => callTool(server, "shop.echo", { message: text }),
         (text) => legacy(server, "tools/call", { name: "shop.echo", arguments: { message: text } }),
@@ -177,7 +178,6 @@ test("threat-B8: a message without an id runs nothing that its sender may not ca
         { method: "secret", annotations: { auth: { scopes: ["content:read"] } } },
     ];
     const server = await startShop(t, service, { methods });
-    await untilTool(server, "shop.add");
     const notify = (method, params) => ({ jsonrpc: "2.0", method, params });
     const send = async (name, params) => {
         const plain = notify(`shop.${name}`, params);
@@ -391,7 +391,6 @@ test("threat-D3: a service that changes its mind changes no tool that the operat
     const service = await startService();
     const methods = [{ method: "add", title: "Sum", description: "Sums up" }];
     const server = await startShop(t, service, { methods });
-    await untilTool(server, "shop.add");
     const tool = async () => {
         const { json } = await modern(server, "tools/list");
         return json.result.tools.find(({ name }) => name === "shop.add");
