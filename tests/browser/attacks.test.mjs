@@ -1,12 +1,16 @@
 // Hostile services, other servers on this machine, and pages of other origins.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import http from "node:http";
 import { once } from "node:events";
 import path from "node:path";
 import { after, before, suite } from "node:test";
 import { keepFolder } from "../functional/support/kept.mjs";
+import { basic } from "../functional/support/accounts.mjs";
+import { modern, ownName } from "../functional/support/mcp.mjs";
+import { eventually } from "../functional/support/server.mjs";
 import { startService } from "../functional/support/service.mjs";
-import { browserTests, openPage, ready, startConsole, visit } from "./support/browser.mjs";
+import { browserTests, openPage, password, ready, startConsole, visit } from "./support/browser.mjs";
 
 const test = browserTests();
 
@@ -77,6 +81,9 @@ suite("a hostile service", () => {
         const state = { lock: path.join(keepFolder(), "lock-hostile.json") };
         const server = await startConsole({ config: { sources: [source], state, timeouts: { drain: "1s" } } });
         await server.cli("source", "approve", "shop");
+        const alice = { headers: basic("alice", password) };
+        const list = async () => (await modern(server, "tools/list", {}, alice)).json.result.tools.map(ownName);
+        await eventually(async () => (await list()).includes("shop.add"), "the tool is approved", 10_000);
         const page = await openPage(server, "/console/", { account: "alice" });
         for (const address of [
             "/console/",
@@ -110,6 +117,9 @@ suite("a hostile service", () => {
             body,
             headers: { "Content-Type": "application/json", "User-Agent": "<img src=x>" },
         });
+        // The page looks once, and the audit is written a moment after the answer.
+        const audit = path.join(keepFolder(), `audit-${path.basename(server.database)}.jsonl`);
+        await eventually(() => readFileSync(audit, "utf8").includes('"kind":"refusal"'), "the record");
         await visit(page, "/console/audit?since=");
         await page.waitForSelector("td:has-text('refusal')");
         await page.click("tr:has-text('refusal') button");

@@ -8,6 +8,7 @@ import { after, before, suite } from "node:test";
 import { startAccounts } from "../functional/support/accounts.mjs";
 import { register, requestQuery } from "../functional/support/authorize.mjs";
 import { send, token } from "../functional/support/oauth-server.mjs";
+import { patience } from "../functional/support/programs.mjs";
 import { eventually, makeCertificate } from "../functional/support/server.mjs";
 import {
     assertAccessible,
@@ -64,6 +65,7 @@ suite("the pages of the authorization server", () => {
 
     const open = async (options = {}) => {
         context = await (await browser()).newContext({ javaScriptEnabled: false, ...options });
+        context.setDefaultTimeout(patience(30_000));
         const page = await context.newPage();
         page.noise = [];
         page.on("console", (m) => m.text().startsWith(quickFingers) || page.noise.push(m.text()));
@@ -279,6 +281,7 @@ suite("a server with a console", () => {
         const listener = await startListener();
         const client = await register(server, { redirect_uris: [listener.url] });
         const context = await (await browser()).newContext({ javaScriptEnabled: false });
+        context.setDefaultTimeout(patience(30_000));
         const page = await context.newPage();
         await page.goto(`${server.url}/authorize?${requestQuery(client, { redirect_uri: listener.url })}`);
         assert.ok(page.url().startsWith(`${server.origin}/login?next=`), page.url());

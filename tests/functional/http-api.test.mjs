@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { after, before, test } from "node:test";
+import { untilSources } from "./support/mcp.mjs";
 import { root } from "./support/programs.mjs";
 import { send, startExamples } from "./support/rest.mjs";
 import { examplesPo, makeTranslations } from "./support/translations.mjs";
@@ -29,6 +30,7 @@ let server;
 before(async () => {
     const folder = makeTranslations({ "de.mo": examplesPo("de") });
     server = await startExamples({ config: { translations: { directory: folder } } });
+    await untilSources(server, 1);
 });
 after(() => server?.stop());
 

@@ -5,13 +5,12 @@ import assert from "node:assert/strict";
 import net from "node:net";
 import { after, before, test } from "node:test";
 import { readCorpus } from "./support/corpus.mjs";
-import { patience } from "./support/programs.mjs";
+import { timeLimit } from "./support/programs.mjs";
 import { splitResponses } from "./support/raw.mjs";
 import { eventually, exchange, get, getJson, inParallel, openFiles, startTestServer } from "./support/server.mjs";
 
 const corpus = readCorpus();
 const longest = 3_000; // longer requests are cut at every 101st byte only
-const patienceMs = patience(5_000);
 
 let server;
 let sent = 0; // canaries
@@ -61,7 +60,9 @@ function converse(one, cuts, canary) {
         const socket = net.connect({ port: server.port, host: "127.0.0.1", allowHalfOpen: true });
         const received = [];
         let timer;
+        let hasEnded = false;
         const finish = (how) => {
+            hasEnded = true;
             clearTimeout(timer);
             socket.destroy();
             resolve({ bytes: Buffer.concat(received), how });
@@ -72,7 +73,12 @@ function converse(one, cuts, canary) {
         socket.on("error", ({ code }) => finish(code));
         socket.on("connect", async () => {
             await sendAll(socket, one, cuts, canary);
-            timer = setTimeout(() => finish("not closed in time"), patienceMs);
+            const left = timeLimit(5_000);
+            const look = () => {
+                if (left() > 0) timer = setTimeout(look, left());
+                else finish("not closed in time");
+            };
+            if (!hasEnded) look();
         });
     });
 }

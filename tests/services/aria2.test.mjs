@@ -1,6 +1,7 @@
 // aria2: params by position, the secret as the first of them, over HTTP and over WebSocket.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
+import { passedMs } from "../functional/support/programs.mjs";
 import { beginTask, cancelTask, getTask, openTaskSession, taskOf, untilStatus } from "../functional/support/tasks.mjs";
 import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
 import {
@@ -16,7 +17,6 @@ import {
     startRecipe,
     startService,
     testsOf,
-    timed,
     toolsOf,
     untilState,
     works,
@@ -142,12 +142,12 @@ test("aria2: is gone, and comes back", async (t) => {
     const config = { ...addresses(first.port), "secret:": "timeout: 2s\n    secret:" };
     const bridge = await startRecipe(t, "aria2", config, { env });
     const client = await connect(t, bridge);
-    await call(client, "aria2.getGlobalStat");
+    await eventually(() => works(bridge, "aria2.getGlobalStat"), "it works", 10_000);
     await first.end("SIGKILL");
-    const { value, ms } = await timed(() =>
-        callFails(client, "aria2.getGlobalStat", {}, /'aria2' (cannot be reached|closed)/),
-    );
-    assert.ok(ms < patience(2_100), `${ms} ms: ${value}`);
+    const begun = passedMs();
+    const text = await callFails(client, "aria2.getGlobalStat", {}, /'aria2' (cannot be reached|closed)/);
+    const ms = passedMs() - begun;
+    assert.ok(ms < patience(2_100), `${ms} ms: ${text}`);
     await startAria2(first.port);
     await eventually(() => works(bridge, "aria2.getVersion"), "it works again", 10_000);
 });
@@ -270,6 +270,7 @@ test("aria2: the task of a download fails when aria2 dies", async (t) => {
     const aria2 = await startAria2();
     const files = await startHalves(t);
     const bridge = await startRecipe(t, "aria2", { ...addresses(aria2.port), "secret:": ownJobs }, { env });
+    await connect(t, bridge);
     const taskId = await taskOf(bridge, "aria2.addUri", { uris: [files.url("one")] });
     await aria2.end("SIGKILL");
     await eventually(async () => (await getTask(bridge, taskId)).json.result.status === "failed", "it fails", 60_000);
@@ -283,6 +284,7 @@ test("aria2: a method with the rule never is no task", async (t) => {
     const files = await startHalves(t);
     const never = { "title: Download a file": "title: Download a file\n        task: never" };
     const bridge = await startRecipe(t, "aria2", { ...addresses(aria2.port), ...never }, { env });
+    await connect(t, bridge);
     const { json } = await beginTask(bridge, "aria2.addUri", { uris: [files.url("one")] });
     assert.match(json.result.content[0].text, /[0-9a-f]{16}/);
 });

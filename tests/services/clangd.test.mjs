@@ -27,7 +27,8 @@ int main(void) { return answer(); }
 
 const start = async (t) => {
     const folder = makeFolder("project");
-    const bridge = await startRecipe(t, "clangd", { "/srv/project": folder });
+    // The machine may stand still for longer than the recipe waits for an answer.
+    const bridge = await startRecipe(t, "clangd", { "/srv/project": folder, "timeout: 20s": "timeout: 60s" });
     const uri = pathToFileURL(path.join(folder, "main.c")).href;
     return { bridge, uri, client: await connect(t, bridge) };
 };
