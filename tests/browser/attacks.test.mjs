@@ -221,8 +221,10 @@ suite("other servers and pages", () => {
         const pages = page.context().pages();
         assert.equal(pages.length, 7);
         for (const one of pages) await one.waitForSelector("body[data-live]");
-        const states = await Promise.all(pages.map((one) => one.evaluate(() => document.body.dataset.live)));
-        assert.deepEqual(states.sort(), ["no", "no", "no", "yes", "yes", "yes", "yes"]);
+        // A tab may lose its stream on a busy machine, and get it back.
+        const states = () => Promise.all(pages.map((one) => one.evaluate(() => document.body.dataset.live)));
+        const areFour = async () => (await states()).sort().join() === "no,no,no,yes,yes,yes,yes";
+        await eventually(areFour, "four tabs are live, and three are not", 15_000);
         const text = await Promise.all(pages.map((one) => one.locator("#live").textContent()));
         assert.equal(text.filter((line) => /Not live since .*other tabs/.test(line)).length, 3);
         await page.context().close();

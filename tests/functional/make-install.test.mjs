@@ -7,6 +7,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { keepFolder } from "./support/kept.mjs";
+import { untilSources } from "./support/mcp.mjs";
 import { buildFolder, root, startProgram } from "./support/programs.mjs";
 
 const run = promisify(execFile);
@@ -98,6 +99,7 @@ test("a moved installation finds its plugin host, its SDK and its examples", asy
     const server = await startProgram(program, ["serve", "--listen", "127.0.0.1:0"], {
         env: { XDG_STATE_HOME: state },
     });
+    await untilSources(server, 1); // a call waits ten seconds for them
     const answer = await fetch(`${server.url}/jsonrpc`, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
