@@ -1,7 +1,7 @@
 // aria2: params by position, the secret as the first of them, over HTTP and over WebSocket.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { passedMs } from "../functional/support/programs.mjs";
+import { awakeMs } from "../functional/support/programs.mjs";
 import { beginTask, cancelTask, getTask, openTaskSession, taskOf, untilStatus } from "../functional/support/tasks.mjs";
 import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
 import {
@@ -144,9 +144,9 @@ test("aria2: is gone, and comes back", async (t) => {
     const client = await connect(t, bridge);
     await eventually(() => works(bridge, "aria2.getGlobalStat"), "it works", 10_000);
     await first.end("SIGKILL");
-    const begun = passedMs();
+    const begun = awakeMs();
     const text = await callFails(client, "aria2.getGlobalStat", {}, /'aria2' (cannot be reached|closed)/);
-    const ms = passedMs() - begun;
+    const ms = awakeMs() - begun;
     assert.ok(ms < patience(2_100), `${ms} ms: ${text}`);
     await startAria2(first.port);
     await eventually(() => works(bridge, "aria2.getVersion"), "it works again", 10_000);

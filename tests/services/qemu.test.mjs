@@ -1,7 +1,7 @@
 // QEMU's monitor: a unix socket, a greeting, a prelude, commands with full schemas.
 import assert from "node:assert/strict";
 import { assertForms, methodsOf } from "../functional/support/forms.mjs";
-import { passedMs } from "../functional/support/programs.mjs";
+import { awakeMs } from "../functional/support/programs.mjs";
 import { cancelTask, getTask, taskOf, untilStatus } from "../functional/support/tasks.mjs";
 import {
     accepts,
@@ -112,9 +112,9 @@ test("qemu: calls of two loops at once get their own answers", async (t) => {
 
 // Within the timeout of two seconds, on a clock that stands still with the machine.
 async function failsSoon(work) {
-    const begun = passedMs();
+    const begun = awakeMs();
     await work();
-    const ms = passedMs() - begun;
+    const ms = awakeMs() - begun;
     assert.ok(ms < patience(2_100), `${ms} ms`);
 }
 
