@@ -65,7 +65,8 @@ suite("access tokens that are JWTs", () => {
         try {
             const { cookie: ownCookie } = await logIn(own, "alice", "s3cret");
             const statuses = [];
-            for (let i = 0; i < 150; i += 1) {
+            // Its budget comes back with time: on a busy machine it takes more than 120 requests.
+            while (statuses.at(-1) !== 429 && statuses.length < 3_000) {
                 const answer = await fetch(`${own.url}/jwks`);
                 statuses.push(answer.status);
                 if (answer.status === 429) assert.match(answer.headers.get("retry-after"), /^\d+$/);
