@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import path from "node:path";
 import { test } from "node:test";
-import { buildFolder, slowness } from "./support/programs.mjs";
+import { buildFolder, patience } from "./support/programs.mjs";
 
 const host = path.join(buildFolder, "src", "host", "causeway-plugin-host");
-const timeout = 30_000 * slowness;
+const timeout = patience(60_000);
 
 // Runs the host with these descriptors from 3 on ("pipe" is a socket).
 function serve(args, descriptors, { closes = false } = {}) {

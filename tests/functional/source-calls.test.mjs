@@ -13,14 +13,16 @@ import {
     callTool,
     callToolWell,
     modern,
+    permissions,
     reloadBridge,
     startBridge,
-    timed,
     untilTool,
 } from "./support/mcp.mjs";
+import { scrape } from "./support/metrics.mjs";
 import { runCauseway, patience, slowness } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 import { openRpc, startService, writeOpenRpc } from "./support/service.mjs";
+import { timedOwn } from "./support/stopwatch.mjs";
 
 const numbers = { a: 40, b: 2 };
 const methodsOf = (proxy) => proxy.requests.map(({ message }) => message?.method);
@@ -35,14 +37,32 @@ async function start(t, more = {}, { document, config, ...options } = {}) {
         url: proxy.url,
         openrpc: writeOpenRpc(document),
         prefix: "s.",
-        timeout: `${patience(2_000)}ms`,
+        timeout: "2m", // longer than the machine stands still
         methods: ["*"],
         ...more,
     };
-    const all = { loops: 1, log: { level: "debug" }, ...config, sources: [source] };
+    const roles = { anonymous: [...permissions, "view metrics"] };
+    const all = { loops: 1, log: { level: "debug" }, roles, ...config, sources: [source] };
     const server = await startBridge({ plugins: [], ...options, config: all });
     t.after(() => server.stop());
     return { service, proxy, server };
+}
+
+// Requests that come to the proxy wait for the function that this returns.
+function hold(proxy) {
+    let release;
+    const released = new Promise((resolve) => (release = resolve));
+    proxy.gate = async () => {
+        await released;
+        return false;
+    };
+    return release;
+}
+
+// Until the server has so many calls of the source, sent or not.
+async function untilCalls(server, n) {
+    const running = async () => (await scrape(server)).value("causeway_calls_running", { source: "s" });
+    await eventually(async () => (await running()) === n, `${n} calls`, 10_000);
 }
 
 const readOnly = { method: "add", read_only: true };
@@ -105,9 +125,9 @@ suite("a call that was lost", { concurrency: true }, () => {
             timeout: `${350 * slowness}ms`,
         });
         proxy.fault = "a reset";
-        const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
+        const { value, own } = await timedOwn(() => callTool(server, "s.add", numbers));
         assertToolError(value);
-        assert.ok(ms <= patience(450), `${ms} ms`);
+        assert.ok(own <= patience(450), `${own} ms`);
         await pause(100); // one that left in time may still be on its way
         const asked = proxy.requests.length;
         await pause(400);
@@ -124,13 +144,18 @@ suite("a call that was lost", { concurrency: true }, () => {
 // ---- merged and kept ----
 
 suite("equal calls", { concurrency: true }, () => {
-    const many = (server, work, count = 20) =>
-        Promise.all(Array.from({ length: count }, (_, i) => callToolWell(server, "s.add", work(i))));
+    // So many calls that are all under way before the first one is answered.
+    const many = async ({ proxy, server }, work, count = 20) => {
+        const release = hold(proxy);
+        const calls = Promise.all(Array.from({ length: count }, (_, i) => work(i)));
+        await Promise.race([untilCalls(server, count), calls]);
+        release();
+        return await calls;
+    };
 
     test("of a read-only tool become one while it is under way", async (t) => {
         const { proxy, server } = await start(t, { methods: [readOnly] });
-        Object.assign(proxy, { fault: "a delay", ms: 300 });
-        const results = await many(server, () => numbers);
+        const results = await many({ proxy, server }, () => callToolWell(server, "s.add", numbers));
         assert.ok(results.every(({ structuredContent }) => structuredContent === 42));
         assert.equal(proxy.requests.length, 1);
         await callToolWell(server, "s.add", numbers);
@@ -139,53 +164,56 @@ suite("equal calls", { concurrency: true }, () => {
 
     test("of another tool, or with other arguments, do not", async (t) => {
         const { proxy, server } = await start(t, { methods: [readOnly, { method: "wait", read_only: true }] });
-        Object.assign(proxy, { fault: "a delay", ms: 200 });
-        await many(server, (i) => ({ a: i % 4, b: 1 }));
+        await many({ proxy, server }, (i) => callToolWell(server, "s.add", { a: i % 4, b: 1 }));
         assert.equal(proxy.requests.length, 4);
         const other = await start(t, { methods: [plain] });
-        Object.assign(other.proxy, { fault: "a delay", ms: 200 });
-        await many(other.server, () => numbers);
+        await many(other, () => callToolWell(other.server, "s.add", numbers));
         assert.equal(other.proxy.requests.length, 20);
     });
 
     test("share an error too", async (t) => {
         const { proxy, server } = await start(t, { methods: [readOnly], retries: 0 });
-        proxy.gate = async (request, response) => {
-            await pause(200);
-            response.socket.resetAndDestroy();
-            return true;
-        };
-        const calls = Array.from({ length: 10 }, () => callTool(server, "s.add", numbers));
-        (await Promise.all(calls)).forEach((answer) => assertToolError(answer));
+        proxy.fault = "a reset";
+        const answers = await many({ proxy, server }, () => callTool(server, "s.add", numbers), 10);
+        answers.forEach((answer) => assertToolError(answer));
         assert.equal(proxy.requests.length, 1);
     });
 
     test("go on when one of their callers leaves, and end with the last", async (t) => {
-        const { service, proxy, server } = await start(t, { methods: [{ method: "wait", read_only: true }] });
+        const { proxy, server } = await start(t, { methods: [{ method: "wait", read_only: true }] });
+        const release = hold(proxy);
         const aborters = Array.from({ length: 3 }, () => new AbortController());
         const calls = aborters.map(({ signal }) =>
-            callTool(server, "s.wait", { ms: 600 }, { fetch: { signal } }).catch(() => "left"),
+            callTool(server, "s.wait", { ms: 1 }, { fetch: { signal } }).catch(() => "left"),
         );
-        await eventually(() => service.open === 1, "it is under way");
+        await untilCalls(server, 3);
         aborters[0].abort();
         assert.equal(await calls[0], "left");
+        await untilCalls(server, 2);
+        release();
         assert.equal((await calls[1]).json.result.structuredContent, true);
         assert.equal((await calls[2]).json.result.structuredContent, true);
         assert.equal(proxy.requests.length, 1);
     });
 
     test("get a kept result until its time is over", async (t) => {
-        const kept = patience(700); // longer than five calls take
-        const { proxy, server } = await start(t, { methods: [{ ...readOnly, cache: `${kept}ms` }] });
+        const short = 300;
+        const { proxy, server } = await start(t, {
+            methods: [
+                { ...readOnly, cache: "1h" },
+                { method: "echo", read_only: true, cache: `${short}ms` },
+            ],
+        });
         for (let i = 0; i < 5; i += 1) {
             assert.equal((await callToolWell(server, "s.add", numbers)).structuredContent, 42);
         }
         assert.equal(proxy.requests.length, 1);
         await callToolWell(server, "s.add", { a: 1, b: 1 });
         assert.equal(proxy.requests.length, 2, "other arguments");
-        await pause(kept + 100);
-        await callToolWell(server, "s.add", numbers);
-        assert.equal(proxy.requests.length, 3, "its time is over");
+        await callToolWell(server, "s.echo", { message: "x" });
+        await pause(short + 100);
+        await callToolWell(server, "s.echo", { message: "x" });
+        assert.equal(countOf(proxy, "echo"), 2, "its time is over");
     });
 
     test("do not get an error that was kept, nor anything of a tool that changes things", async (t) => {
@@ -212,12 +240,11 @@ suite("ceilings", { concurrency: true }, () => {
     test("a tool's own time counts", async (t) => {
         const short = 250 * slowness;
         const { server } = await start(t, {
-            timeout: "20s",
             methods: [{ method: "wait", timeout: `${short}ms` }, "echo"],
         });
-        const { value, ms } = await timed(() => callTool(server, "s.wait", { ms: 10_000 }));
+        const { value, ms, own } = await timedOwn(() => callTool(server, "s.wait", { ms: 100_000 }));
         assertToolError(value);
-        assert.ok(ms >= short - 20 && ms <= short + patience(100), `${ms} ms`);
+        assert.ok(ms >= short - 20 && own <= short + patience(100), `${ms} ms, ${own} of its own`);
     });
 
     for (const framing of [undefined, "lines"]) {
@@ -226,7 +253,7 @@ suite("ceilings", { concurrency: true }, () => {
             const more = {
                 framing,
                 timeout: `${200 * slowness}ms`,
-                methods: [{ method: "wait", timeout: "20s" }, "echo"],
+                methods: [{ method: "wait", timeout: "2m" }, "echo"],
             };
             const { proxy, server } = await start(t, more, { proxy: { framing } });
             const slow = callToolWell(server, "s.wait", { ms: 900 * slowness });
@@ -241,8 +268,7 @@ suite("ceilings", { concurrency: true }, () => {
     test("a call that was given up before it was sent is not sent", async (t) => {
         const more = {
             framing: "lines",
-            timeout: "20s",
-            init_calls: [{ method: "wait", params: { ms: 800 * slowness } }],
+            init_calls: [{ method: "wait", params: { ms: patience(1_500) } }],
             methods: [{ method: "add", timeout: `${250 * slowness}ms` }, "echo"],
         };
         const { proxy, server } = await start(t, more, { proxy: { framing: "lines" } });
@@ -252,21 +278,23 @@ suite("ceilings", { concurrency: true }, () => {
     });
 
     test("an answer that does not begin is given up earlier, where that is said", async (t) => {
-        const { proxy, server } = await start(t, { timeout: "20s", first_byte_timeout: `${250 * slowness}ms` });
+        const { proxy, server } = await start(t, { first_byte_timeout: `${250 * slowness}ms` });
         proxy.fault = "silence";
-        const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
+        const { value, own } = await timedOwn(() => callTool(server, "s.add", numbers));
         assertToolError(value, /did not begin to answer in time/);
-        assert.ok(ms <= patience(350), `${ms} ms`);
+        assert.ok(own <= patience(350), `${own} ms`);
     });
 
     test("who finds the queue full is told at once", async (t) => {
-        const { service, server } = await start(t, { connections: 1, queue: 2, methods: ["wait"] });
-        const calls = Array.from({ length: 3 }, () => callTool(server, "s.wait", { ms: 700 }));
-        await eventually(() => service.open === 1, "the first is under way");
-        await pause(100);
-        const { value, ms } = await timed(() => callTool(server, "s.wait", { ms: 1 }));
+        const { proxy, server } = await start(t, { connections: 1, queue: 2, methods: ["wait"] });
+        const release = hold(proxy);
+        const calls = Array.from({ length: 3 }, () => callTool(server, "s.wait", { ms: 1 }));
+        await eventually(() => proxy.requests.length === 1, "the first is under way");
+        await untilCalls(server, 3);
+        const { value, own } = await timedOwn(() => callTool(server, "s.wait", { ms: 1 }));
         assertToolError(value, /Too many calls wait for the service 's'/);
-        assert.ok(ms < patience(200), `${ms} ms`);
+        assert.ok(own < patience(200), `${own} ms`);
+        release();
         const answers = await Promise.all(calls);
         const worked = answers.filter(({ json }) => !json.result.isError);
         assert.ok(worked.length >= 2, `${worked.length} of 3`);
@@ -756,20 +784,24 @@ suite("a login before the first call", { concurrency: true }, () => {
     });
 
     test("that never ends is given up, and tried again by the next call", async (t) => {
-        const { proxy, server } = await start(t, { init_calls: [login], timeout: `${300 * slowness}ms` });
+        const limit = Math.min(patience(300), 3_000 * slowness);
+        const { proxy, server } = await start(t, { init_calls: [login], timeout: `${limit}ms` });
         const silent = () => true;
         proxy.gate = silent;
         for (let i = 0; i < 2; i += 1) {
-            const { value, ms } = await timed(() => callTool(server, "s.add", numbers));
+            const { value, own } = await timedOwn(() => callTool(server, "s.add", numbers));
             assertToolError(value);
-            assert.ok(ms <= patience(400), `${ms} ms`);
+            assert.ok(own <= limit + patience(100), `${own} ms`);
         }
         const guarded = guard(proxy);
+        let calls = 0;
         await eventually(async () => {
+            calls += 1;
             const { json } = await callTool(server, "s.add", numbers);
             return json.result.structuredContent === 42;
         }, "it has logged in");
-        assert.equal(guarded.logins, 1);
+        // A call that was late on a busy machine may have logged in, too.
+        assert.ok(guarded.logins >= 1 && guarded.logins <= calls, `${guarded.logins} logins, ${calls} calls`);
     });
 
     test("may be a header that the first answer gives", async (t) => {
