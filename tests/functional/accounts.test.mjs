@@ -9,6 +9,7 @@ import { keepFolder } from "./support/kept.mjs";
 import { assertRpcError, EventStream, modern, ownName, rpc, startBridge } from "./support/mcp.mjs";
 import { noDatabase, patience, runCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
+import { stopwatch } from "./support/stopwatch.mjs";
 
 const caller = { method: "test.caller", id: 1 };
 const alice = basic("alice", "s3cret");
@@ -49,11 +50,11 @@ suite("a password", () => {
     test("is quick the second time", async () => {
         await assertCalls(server, alice);
         await assertCalls(server, alice);
-        const begin = performance.now();
+        const elapsed = stopwatch();
         for (let i = 0; i < 20; i += 1) {
             await assertCalls(server, alice);
         }
-        assert.ok(performance.now() - begin < patience(1_000));
+        assert.ok(elapsed() < patience(1_000), `${elapsed()} ms`);
     });
 
     test("threat-C8: that is wrong, of no account, or of a blocked account is refused with the same bytes", async () => {
@@ -314,12 +315,17 @@ suite("failures", () => {
         await assertCalls(server, alice);
         await assertCalls(server, alice);
         for (const name of ["alice", "nobody"]) {
-            const statuses = [];
-            for (let i = 0; i < 6; i += 1) {
-                statuses.push((await rpc(server, caller, basic(name, `guess ${i}`))).status);
+            const guess = (i) => rpc(server, caller, basic(name, `guess ${i}`));
+            for (let i = 0; i < 5; i += 1) {
+                assert.equal((await guess(i)).status, 401, `guess ${i}`);
             }
-            const refused = await rpc(server, caller, basic(name, "once more"));
-            assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429]);
+            // The delay is a second, and twice as long after each failure: a busy machine may outlast the first ones.
+            let refused;
+            for (let i = 5, inARow = 0; inARow < 2; i += 1) {
+                assert.ok(i < 12, "two guesses in a row have to wait");
+                refused = await guess(i);
+                inARow = refused.status === 429 ? inARow + 1 : 0;
+            }
             assertRpcError(refused, 429, -32000, null);
             assert.ok(Number(refused.headers.get("retry-after")) >= 1);
             assert.equal(refused.headers.get("cache-control"), "no-store");
@@ -354,14 +360,21 @@ suite("failures", () => {
         const changed = basic("alice", "n3w-s3cret");
         const isOld = async () => (await from(server, "192.0.2.77", alice)).status === 401;
         await eventually(isOld, "the new password");
-        let seconds = 0;
-        for (let i = 0; i < 20 && seconds < 4; i += 1) {
-            await pause(seconds * 1_000);
-            const answer = await from(server, `203.0.113.${i}`, basic("alice", `guess ${i}`));
-            seconds = Number(answer.headers.get("retry-after") ?? 0);
+        // Until the right password has to wait, too, in a network that is unknown.
+        for (let round = 1, status = 200; status !== 429; round += 1) {
+            let seconds = 0;
+            let asked;
+            for (let i = 0; i < 20 && seconds < 4; i += 1) {
+                await pause(seconds * 1_000);
+                asked = Date.now();
+                const answer = await from(server, `203.0.113.${i}`, basic("alice", `guess ${i}`));
+                seconds = Number(answer.headers.get("retry-after") ?? 0);
+            }
+            assert.ok(seconds >= 4, `${seconds} s`);
+            ({ status } = await from(server, `198.51.${round}.1`, changed));
+            // Unless the machine stood still for so long.
+            assert.ok(status === 429 || (round < 5 && Date.now() - asked > (seconds - 1) * 1_000), `${status}`);
         }
-        assert.equal(seconds, 4);
-        assert.equal((await from(server, "198.51.100.1", changed)).status, 429);
         assert.equal((await from(server, "192.0.2.1", changed)).status, 200);
         await server.stop();
     });

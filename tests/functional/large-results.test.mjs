@@ -21,7 +21,6 @@ import {
     startBridge,
     toolOf,
 } from "./support/mcp.mjs";
-import { patience } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 import { startStdio } from "./support/stdio.mjs";
@@ -382,11 +381,16 @@ suite("what is kept", () => {
     });
 
     test("is dropped after its time, and not kept where that is zero", async (t) => {
-        const seconds = Math.ceil(patience(1_000) / 1_000);
-        const server = await start(t, { mcp: { kept_results: { ttl: `${seconds}s` } } });
-        const { uri } = linkOf(await call(modern, server, "list"));
-        assert.equal(await exists(server, uri), true);
-        await eventually(async () => !(await exists(server, uri)), "the end of the result", 10_000);
+        const server = await start(t);
+        // A busy machine may need longer than its time to read it once.
+        let uri;
+        for (let seconds = 1, isThere = false; !isThere; seconds *= 2) {
+            assert.ok(seconds < 120, "a result that can be read before its time is over");
+            await reloadBridge(server, { mcp: { kept_results: { ttl: `${seconds}s` } } });
+            ({ uri } = linkOf(await call(modern, server, "list")));
+            isThere = await exists(server, uri);
+        }
+        await eventually(async () => !(await exists(server, uri)), "the end of the result", 130_000);
         await reloadBridge(server, { mcp: { kept_results: { ttl: 0 } } });
         const result = await call(modern, server, "list");
         assert.equal(linkOf(result), undefined);

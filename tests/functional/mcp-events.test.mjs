@@ -89,7 +89,9 @@ suite("the events extension", { concurrency: true }, () => {
     test("polls from now on, then behind the cursor, with filters and limits", async (t) => {
         const { service, server } = await start(t);
         const client = new EventsClient(server);
+        const { cursor: begin } = await client.poll("s.done", null);
         service.notify("job.done", { no: 0, queue: "a" });
+        await client.collect("s.done", begin, 1);
         const first = await client.poll("s.done", null);
         assert.deepEqual(first.events, []);
         assert.equal(first.truncated, false);
@@ -98,7 +100,7 @@ suite("the events extension", { concurrency: true }, () => {
             service.notify("job.done", { no, queue: no % 2 ? "a" : "b" });
         }
         const { events: all, cursor } = await client.collect("s.done", first.cursor, 4);
-        const numbers = all.map(({ data }) => data.no).filter((no) => no > 0);
+        const numbers = all.map(({ data }) => data.no);
         assert.deepEqual(numbers, [1, 2, 3, 4]);
         assert.deepEqual((await client.poll("s.done", cursor)).events, []);
         const some = await client.collect("s.done", first.cursor, 2, { arguments: { queue: "b" } });
@@ -191,7 +193,8 @@ suite("the events extension", { concurrency: true }, () => {
         assert.deepEqual((await stream.next()).params.notifications, { eventsListChanged: true });
         await reloadBridge(server, { sources: [sourceOf(service, { ...events, third: {} })] });
         assert.equal((await stream.next()).method, "notifications/events/list_changed");
-        assert.equal((await new EventsClient(server).list()).length, 3);
+        const client = new EventsClient(server);
+        await eventually(async () => (await client.list()).length === 3, "the third event, at each loop");
     });
 
     test("works on standard input and output", async (t) => {

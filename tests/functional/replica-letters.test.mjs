@@ -80,6 +80,7 @@ suite("letters between two servers", { timeout: 300_000 }, () => {
             };
             const done = await modern(second, "tools/call", retry, { meta });
             assert.match(done.text, /Ada/);
+            await eventually(() => starts() > before, "the line of the tool");
             assert.equal(starts(), before + 1, "the tool ran once");
         }
     });

@@ -85,8 +85,8 @@ suite("standard output that cannot be written", () => {
         assert.deepEqual(await full.exited, { code: 1, signal: null });
         assert.notEqual(full.stderr, "");
         full.assertNoReports();
-        // The reader of the pipe has ended before the line is written.
-        const script = '{ sleep 0.3; "$@"; echo "code $?" >&2; } | true';
+        // The reader of the pipe has ended before the line is written: another program could not write to it.
+        const script = '{ while env echo 2>/dev/null; do sleep 0.1; done; "$@"; echo "code $?" >&2; } | true';
         const broken = new Program("sh", ["-c", script, "sh", binary, ...listen], { leads: true });
         await broken.exited;
         assert.match(broken.stderr, /^code 1$/m);

@@ -10,7 +10,7 @@ const events = { done: { arguments: { queue: "/queue" } }, closed: { permissions
 const roles = { anonymous: [discover, call], authenticated: [discover, call], editor: ["read secrets"] };
 export const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 
-// What a receiver gets: { type, body, headers }. `answers` decides the status by the body, at once or later.
+// What a receiver gets: { type, body, headers }. `answers(body, response)` decides the status, at once or later.
 export class Receiver {
     constructor() {
         this.got = [];
@@ -42,7 +42,7 @@ export class Receiver {
         }
         const body = JSON.parse(text);
         this.got.push({ body, headers: request.headers, type: body.type ?? "event" });
-        const status = await this.answers(body);
+        const status = await this.answers(body, response);
         response.writeHead(status, { "Content-Type": "application/json", Location: "http://127.0.0.1:1/" });
         const isChallenge = body.type === "verification" && this.echoes;
         response.end(isChallenge ? JSON.stringify({ challenge: body.challenge }) : this.says);
