@@ -7,7 +7,7 @@ import path from "node:path";
 import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import { callToolWell, permissions, toolNames } from "./support/mcp.mjs";
-import { runCauseway, slowness, startCauseway, writeConfig } from "./support/programs.mjs";
+import { patience, runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { openRpc, startService, writeOpenRpc } from "./support/service.mjs";
 import { freePort } from "./support/ports.mjs";
 import { onTerminal } from "./support/terminal.mjs";
@@ -539,9 +539,9 @@ suite("what is imported", { concurrency: true }, () => {
     });
 });
 
-test("progress is shown on a terminal, and only there", { timeout: 60_000 * slowness }, async () => {
+test("progress is shown on a terminal, and only there", { timeout: patience(120_000) }, async () => {
     const folder = makeFolder();
-    const words = ["import", "--exec", "sleep", "1.5"];
+    const words = ["import", "--exec", "sleep", "4"];
     const shown = await onTerminal(words, { cwd: folder });
     assert.match(shown, /asking as JSON-RPC 2.0, 0 answers \(\d+ s\)/);
     const { stderr } = await runCauseway(words, { cwd: folder });

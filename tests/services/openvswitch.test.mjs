@@ -9,8 +9,8 @@ import {
     callFails,
     connect,
     described,
+    eventually,
     makeFolder,
-    pause,
     rpc,
     socketPath,
     startRecipe,
@@ -18,6 +18,7 @@ import {
     testsOf,
     toolsOf,
 } from "./support/services.mjs";
+import { stoodStill, timedOwn } from "../functional/support/stopwatch.mjs";
 
 const test = testsOf({ "ovsdb-server": "openvswitch-common", "ovsdb-tool": "openvswitch-common" });
 
@@ -44,8 +45,8 @@ const schema = {
 
 const insert = (table, row, name) => ({ op: "insert", table, row, "uuid-name": name });
 
-// One that probes its clients each second: the shortest time that it takes.
-async function startOvsdb() {
+// One that probes clients that say nothing for `probe` ms, and leaves those that do not answer for as long.
+async function startOvsdb({ probe = 120_000 } = {}) {
     const folder = makeFolder("ovsdb");
     const file = (name) => path.join(folder, name);
     const socket = socketPath(folder);
@@ -53,7 +54,7 @@ async function startOvsdb() {
     execFileSync("ovsdb-tool", ["create", file("db"), file("schema")], { stdio: "pipe" });
     const rows = [
         "Open_vSwitch",
-        insert("Manager", { target: `punix:${socket}`, inactivity_probe: 1000 }, "manager"),
+        insert("Manager", { target: `punix:${socket}`, inactivity_probe: probe }, "manager"),
         insert("Root", { managers: ["named-uuid", "manager"] }),
         insert("Bridge", { name: "br0", ports: 2 }),
         insert("Bridge", { name: "br1", ports: 0 }),
@@ -134,17 +135,28 @@ test("ovsdb: errors of the server itself are readable", async (t) => {
 });
 
 test("ovsdb: its echo requests are answered", async (t) => {
-    const server = await startOvsdb();
+    const server = await startOvsdb({ probe: 1_000 }); // the shortest time that it takes
     const bridge = await start(t, server);
     const client = await connect(t, bridge);
-    await call(client, "ovs.list_dbs");
-    await pause(4_000);
-    const asked = server.log().match(/send request, method="echo"/g) ?? [];
-    const answered = server.log().match(/received reply/g) ?? [];
-    assert.ok(asked.length >= 2, `asked ${asked.length} times:\n${server.log()}`);
-    assert.ok(answered.length >= asked.length - 1, server.log());
-    assert.doesNotMatch(server.log(), /no response to inactivity probe/);
-    assert.doesNotMatch(bridge.stderr, /connection ended/);
+    const times = (text, pattern) => (text.match(pattern) ?? []).length;
+    // What was logged until it has asked three times, and two of these were answered.
+    const watch = async () => {
+        const [begin, own] = [server.log().length, bridge.stderr.length];
+        await call(client, "ovs.list_dbs");
+        const log = () => server.log().slice(begin);
+        const asked = () => times(log(), /send request, method="echo"/g);
+        await eventually(() => asked() >= 3, "three requests", 20_000);
+        return { log: log(), asked: asked(), bridge: bridge.stderr.slice(own) };
+    };
+    // A client that cannot run for a second does not answer in time.
+    let took = await timedOwn(watch);
+    for (let i = 0; i < 5 && stoodStill(took); i += 1) {
+        took = await timedOwn(watch);
+    }
+    const { log, asked, bridge: said } = took.value;
+    assert.ok(times(log, /received reply/g) >= asked - 1, log);
+    assert.doesNotMatch(log, /no response to inactivity probe/);
+    assert.doesNotMatch(said, /connection ended/);
     assert.ok((await call(client, "ovs.list_dbs")).includes("Open_vSwitch"));
 });
 
