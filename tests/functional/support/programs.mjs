@@ -170,13 +170,14 @@ export class Program {
     async stop({ signal = "SIGTERM", timeoutMs = 15_000, code = 0 } = {}) {
         closeIdleConnections();
         this.child.kill(signal);
+        const left = timeLimit(timeoutMs);
         let late = false;
-        const timer = setTimeout(() => {
-            late = true;
-            this.child.kill("SIGKILL");
-        }, patience(timeoutMs));
+        const timer = setInterval(() => {
+            late ||= left() <= 0;
+            if (late) this.child.kill("SIGKILL");
+        }, 20);
         const end = await this.exited;
-        clearTimeout(timer);
+        clearInterval(timer);
         this.assertNoReports();
         assert.ok(!late, `${this.name} did not stop in time after ${signal}`);
         assert.deepEqual(end, { code, signal: null }, `${this.name}: how it ended\n${this.stderr}`);
