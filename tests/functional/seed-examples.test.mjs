@@ -82,6 +82,7 @@ suite("somebody who sees cache.rebuild alone", () => {
     let server;
     before(async () => {
         server = await startExamples({ roles: { anonymous: [discover, mayCall, administer] } });
+        await untilTool(server, "cache.rebuild");
     });
     after(() => server?.stop());
 
@@ -182,6 +183,7 @@ suite("somebody who may create content", () => {
     let server;
     before(async () => {
         server = await startExamples({ roles: { anonymous: [...permissions, "create content"] } });
+        await untilTool(server, "node.create");
     });
     after(() => server?.stop());
 
@@ -219,6 +221,7 @@ test("the methods that the documents declare for tests are shown as they declare
     const anonymous = [...permissions, administer];
     const server = await startExamples({ plugins: ["documents"], roles: { anonymous } });
     await untilTool(server, "test.example");
+    await untilTool(server, "cache.rebuild");
     for (const tool of [cacheRebuild, testExample, doSomething]) {
         assertAnswer(await get(server, describe(tool.name)), 200, { tool });
     }
@@ -263,6 +266,7 @@ test("cache.rebuild with scopes wants a token that has both", async () => {
     const words = ["--scope", "mcp_tools", "--scope", "content_management"];
     const { token } = JSON.parse(await cli(file, "token", "create", "root", "--json", ...words));
     const server = await startBridge({ plugins: ["cache-scoped"], roles, config: { store, roles } });
+    await untilTool(server, "cache.rebuild");
     const request = { jsonrpc: "2.0", method: "cache.rebuild", params: {}, id: 1 };
     const call = (headers) => post(server, "/mcp/tools/cache.rebuild", request, headers);
     const auth = { level: "required", scopes: ["mcp_tools", "content_management"] };
