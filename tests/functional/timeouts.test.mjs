@@ -143,7 +143,7 @@ suite("the limit for a head", { concurrency: true }, () => {
             const one = await Connection.open(server);
             await one.send(text.slice(0, half));
             for (let i = 0; i < 12; i++) {
-                await pause(limit / 4);
+                await pause(limit / 8);
                 await one.send(text.slice(half) + text.slice(0, half));
                 assert.equal((await one.response()).status, 200);
             }
