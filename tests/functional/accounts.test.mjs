@@ -7,9 +7,8 @@ import { after, before, suite, test } from "node:test";
 import { basic, bearer, call, cli, databasePath, discover, shortToken, startAccounts } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { assertRpcError, EventStream, modern, ownName, rpc, startBridge } from "./support/mcp.mjs";
-import { noDatabase, patience, runCauseway, writeConfig } from "./support/programs.mjs";
+import { noDatabase, patience, stopwatch, runCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
-import { stopwatch } from "./support/stopwatch.mjs";
 
 const caller = { method: "test.caller", id: 1 };
 const alice = basic("alice", "s3cret");

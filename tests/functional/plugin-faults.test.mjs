@@ -13,11 +13,12 @@ import {
     rpc,
     startBridge,
     workersOf,
+    stoodStill,
+    timed,
 } from "./support/mcp.mjs";
 import { buildFolder, patience, slowness } from "./support/programs.mjs";
 import { eventually, inParallel, openFiles, pause } from "./support/server.mjs";
 import { startHostile } from "./support/hostile-plugin.mjs";
-import { stoodStill, timedOwn } from "./support/stopwatch.mjs";
 
 const times = 100;
 const timeout = Math.min(patience(300), 5_000 * slowness);
@@ -66,7 +67,7 @@ async function start(t, { plugins = {}, ...config } = {}) {
 
 // A call that must succeed, unless its time limit was over because the machine stood still.
 async function callHealthy(server, name, args) {
-    const took = await timedOwn(() => callTool(server, name, args));
+    const took = await timed(() => callTool(server, name, args));
     assert.equal(took.value.status, 200, took.value.text);
     assert.ok(took.value.json.result, took.value.text);
     assert.ok(!took.value.json.result.isError || stoodStill(took), took.value.text);
@@ -105,7 +106,7 @@ suite("a method of a plugin", () => {
             const waits = [];
             const most = limit();
             await inParallel(Array.from({ length: times }), atOnce.get(limit), async () => {
-                const { value, ...took } = await timedOwn(() => callTool(server, `faults.${kind}`, {}));
+                const { value, ...took } = await timed(() => callTool(server, `faults.${kind}`, {}));
                 const text = assertToolError(value);
                 assert.doesNotMatch(text, /unavailable|paused/i, "it was run, not refused");
                 assert.doesNotMatch(text, /\.so\b|0x[0-9a-f]{4}|\//, "nothing of the inside");
@@ -113,7 +114,7 @@ suite("a method of a plugin", () => {
                 await callHealthy(server, "faults.ok", {});
             });
             const { calls } = await stop();
-            const slowest = Math.max(...waits.map(({ own }) => own));
+            const slowest = Math.max(...waits.map(({ awake }) => awake));
             t.diagnostic(`slowest ${slowest.toFixed(0)} ms, ${calls} healthy calls`);
             // The machine may be busier now than it was in the beginning.
             assert.ok(slowest <= Math.max(most, limit()), `${slowest.toFixed(0)} ms`);
@@ -151,10 +152,10 @@ suite("calls", { concurrency: true }, () => {
 
     test("that wait longer than their time are answered in time", async (t) => {
         const server = await start(t, { loops: 1, plugins: { workers: 1, queue: 1000 } });
-        const calls = Array.from({ length: 20 }, () => timedOwn(() => callTool(server, "faults.hang", {})));
-        for (const { value, own } of await Promise.all(calls)) {
+        const calls = Array.from({ length: 20 }, () => timed(() => callTool(server, "faults.hang", {})));
+        for (const { value, awake } of await Promise.all(calls)) {
             assertToolError(value);
-            assert.ok(own <= hang(), `${own.toFixed(0)} ms`);
+            assert.ok(awake <= hang(), `${awake.toFixed(0)} ms`);
         }
         await callHealthy(server, "faults.ok", {});
     });
@@ -240,11 +241,11 @@ suite("a worker", { concurrency: true }, () => {
         await callToolWell(server, "test.echo", { message: "x" });
         renameSync(host, hidden);
         assertToolError(await callTool(server, "faults.exit", {}));
-        const calls = Array.from({ length: 100 }, () => timedOwn(() => callTool(server, "faults.ok", {})));
+        const calls = Array.from({ length: 100 }, () => timed(() => callTool(server, "faults.ok", {})));
         await callToolWell(server, "test.echo", { message: "untouched" });
-        for (const { value, own } of await Promise.all(calls)) {
+        for (const { value, awake } of await Promise.all(calls)) {
             assertToolError(value);
-            assert.ok(own < patience(2_000), `${own} ms`);
+            assert.ok(awake < patience(2_000), `${awake} ms`);
         }
         renameSync(hidden, host);
         await eventually(async () => {

@@ -6,10 +6,9 @@ import { cli, databasePath } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { permissions, toolNames, untilTool } from "./support/mcp.mjs";
 import { skipped, startPostgres } from "./support/postgres.mjs";
-import { patience, runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
+import { patience, stopwatch, runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
 import { shopOf, startService } from "./support/service.mjs";
-import { stopwatch } from "./support/stopwatch.mjs";
 
 let sockets = 0;
 

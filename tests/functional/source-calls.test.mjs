@@ -17,12 +17,12 @@ import {
     reloadBridge,
     startBridge,
     untilTool,
+    timed,
 } from "./support/mcp.mjs";
 import { scrape } from "./support/metrics.mjs";
 import { runCauseway, patience, slowness } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 import { openRpc, startService, writeOpenRpc } from "./support/service.mjs";
-import { timedOwn } from "./support/stopwatch.mjs";
 
 const numbers = { a: 40, b: 2 };
 const methodsOf = (proxy) => proxy.requests.map(({ message }) => message?.method);
@@ -125,9 +125,9 @@ suite("a call that was lost", { concurrency: true }, () => {
             timeout: `${350 * slowness}ms`,
         });
         proxy.fault = "a reset";
-        const { value, own } = await timedOwn(() => callTool(server, "s.add", numbers));
+        const { value, awake } = await timed(() => callTool(server, "s.add", numbers));
         assertToolError(value);
-        assert.ok(own <= patience(450), `${own} ms`);
+        assert.ok(awake <= patience(450), `${awake} ms`);
         await pause(100); // one that left in time may still be on its way
         const asked = proxy.requests.length;
         await pause(400);
@@ -242,9 +242,9 @@ suite("ceilings", { concurrency: true }, () => {
         const { server } = await start(t, {
             methods: [{ method: "wait", timeout: `${short}ms` }, "echo"],
         });
-        const { value, ms, own } = await timedOwn(() => callTool(server, "s.wait", { ms: 100_000 }));
+        const { value, ms, awake } = await timed(() => callTool(server, "s.wait", { ms: 100_000 }));
         assertToolError(value);
-        assert.ok(ms >= short - 20 && own <= short + patience(100), `${ms} ms, ${own} of its own`);
+        assert.ok(ms >= short - 20 && awake <= short + patience(100), `${ms} ms, ${awake} of its own`);
     });
 
     for (const framing of [undefined, "lines"]) {
@@ -280,9 +280,9 @@ suite("ceilings", { concurrency: true }, () => {
     test("an answer that does not begin is given up earlier, where that is said", async (t) => {
         const { proxy, server } = await start(t, { first_byte_timeout: `${250 * slowness}ms` });
         proxy.fault = "silence";
-        const { value, own } = await timedOwn(() => callTool(server, "s.add", numbers));
+        const { value, awake } = await timed(() => callTool(server, "s.add", numbers));
         assertToolError(value, /did not begin to answer in time/);
-        assert.ok(own <= patience(350), `${own} ms`);
+        assert.ok(awake <= patience(350), `${awake} ms`);
     });
 
     test("who finds the queue full is told at once", async (t) => {
@@ -291,9 +291,9 @@ suite("ceilings", { concurrency: true }, () => {
         const calls = Array.from({ length: 3 }, () => callTool(server, "s.wait", { ms: 1 }));
         await eventually(() => proxy.requests.length === 1, "the first is under way");
         await untilCalls(server, 3);
-        const { value, own } = await timedOwn(() => callTool(server, "s.wait", { ms: 1 }));
+        const { value, awake } = await timed(() => callTool(server, "s.wait", { ms: 1 }));
         assertToolError(value, /Too many calls wait for the service 's'/);
-        assert.ok(own < patience(200), `${own} ms`);
+        assert.ok(awake < patience(200), `${awake} ms`);
         release();
         const answers = await Promise.all(calls);
         const worked = answers.filter(({ json }) => !json.result.isError);
@@ -789,9 +789,9 @@ suite("a login before the first call", { concurrency: true }, () => {
         const silent = () => true;
         proxy.gate = silent;
         for (let i = 0; i < 2; i += 1) {
-            const { value, own } = await timedOwn(() => callTool(server, "s.add", numbers));
+            const { value, awake } = await timed(() => callTool(server, "s.add", numbers));
             assertToolError(value);
-            assert.ok(own <= limit + patience(100), `${own} ms`);
+            assert.ok(awake <= limit + patience(100), `${awake} ms`);
         }
         const guarded = guard(proxy);
         let calls = 0;

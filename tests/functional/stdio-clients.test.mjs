@@ -8,9 +8,8 @@ import { StdioClientTransport as Stdio2 } from "@modelcontextprotocol/client/std
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as Stdio1 } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { addPlugin, makePluginFolder, permissions, pluginFile } from "./support/mcp.mjs";
-import { binary, root, patience, writeConfig } from "./support/programs.mjs";
+import { binary, root, patience, stopwatch, writeConfig } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
-import { stopwatch } from "./support/stopwatch.mjs";
 
 const about = { name: "test", version: "1.0.0" };
 const server = { command: binary, args: ["stdio", "--plugin", pluginFile("echo")], stderr: "ignore" };

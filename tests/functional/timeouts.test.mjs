@@ -1,8 +1,7 @@
 // Time limits: each slow client is cut off in time, and no client that is quick enough.
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { patience, slowness } from "./support/programs.mjs";
-import { stopwatch } from "./support/stopwatch.mjs";
+import { patience, stopwatch, slowness } from "./support/programs.mjs";
 import {
     assertError,
     Connection,

@@ -18,7 +18,7 @@ import {
     testsOf,
     toolsOf,
 } from "./support/services.mjs";
-import { stoodStill, timedOwn } from "../functional/support/stopwatch.mjs";
+import { stoodStill, timed } from "../functional/support/mcp.mjs";
 
 const test = testsOf({ "ovsdb-server": "openvswitch-common", "ovsdb-tool": "openvswitch-common" });
 
@@ -149,9 +149,9 @@ test("ovsdb: its echo requests are answered", async (t) => {
         return { log: log(), asked: asked(), bridge: bridge.stderr.slice(own) };
     };
     // A client that cannot run for a second does not answer in time.
-    let took = await timedOwn(watch);
+    let took = await timed(watch);
     for (let i = 0; i < 5 && stoodStill(took); i += 1) {
-        took = await timedOwn(watch);
+        took = await timed(watch);
     }
     const { log, asked, bridge: said } = took.value;
     assert.ok(times(log, /received reply/g) >= asked - 1, log);

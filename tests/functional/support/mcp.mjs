@@ -364,6 +364,9 @@ export async function timed(work) {
     return { value, ms: performance.now() - begin, awake: awakeMs() - awakeBegin };
 }
 
+// Whether the machine has stood still meanwhile: time limits of a server may be over then.
+export const stoodStill = ({ ms, awake }) => ms - awake > 200;
+
 export function assertWithin(ms, limit, what) {
     const most = patience(limit);
     assert.ok(ms <= most, `${what}: ${ms.toFixed(0)} ms, not ${most}`);

@@ -56,6 +56,12 @@ setInterval(() => {
 // Milliseconds by that clock: two of them compare how long something took, without pauses of the machine.
 export const awakeMs = () => ticks.passed + Math.min(performance.now() - ticks.last, 100);
 
+// A function that returns the ms since now by that clock.
+export function stopwatch() {
+    const begin = awakeMs();
+    return () => awakeMs() - begin;
+}
+
 // A function that returns how much of this patience is left, in ms.
 export function timeLimit(ms) {
     const end = ticks.passed + patience(ms);
