@@ -5,7 +5,7 @@ import { cli, databasePath, longEnough } from "./support/accounts.mjs";
 import { freePort } from "./support/ports.mjs";
 import { permissions, startBridge } from "./support/mcp.mjs";
 import { runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
-import { exchange, get, request } from "./support/server.mjs";
+import { eventually, exchange, get, request } from "./support/server.mjs";
 
 const admin = ["use console", "administer access", "view traffic"];
 const roles = { anonymous: [], authenticated: permissions, operator: admin };
@@ -158,6 +158,15 @@ suite("a server with a console", () => {
         const there = await exchange(server, get("/", { Host: hostOf(server) }));
         assert.deepEqual([there.status, there.headers.get("location")], [302, `http://${hostOf(server)}/console/`]);
     });
+});
+
+test("threat-C10: requests that the page sends by itself do not extend the session", async (t) => {
+    const server = await start({ console: { enabled: true, session: { idle: "2s" } } });
+    t.after(() => server.stop());
+    const { cookie, proof } = await logIn(server);
+    const headers = { ...sameOrigin(server), Cookie: cookie, "X-CSRF-Token": proof, "Causeway-Idle": "1" };
+    const isOver = async () => (await call(server, "causeway.whoami", headers)).status === 401;
+    await eventually(isOver, "the end of the session", 10_000);
 });
 
 suite("the configuration of the console", () => {

@@ -831,13 +831,6 @@ suite("how long a session lasts", () => {
         await server.stop();
     });
 
-    test("threat-C10: requests that the console sends by itself do not extend it", async () => {
-        const server = await startAccounts({ config: { access: { login: { idle: "2s" } } } });
-        const alice = { ...session(server, await logIn(server, "alice", "s3cret")), "Causeway-Idle": "1" };
-        await eventually(async () => (await statusOf(server, alice)) === 401, "the end of the session", 10_000);
-        await server.stop();
-    });
-
     test("threat-C10: not longer than access.login.lifetime, however it is used", async () => {
         const lifetime = Math.ceil(patience(2_000) / 1_000);
         const server = await startAccounts({ config: { access: { login: { lifetime: `${lifetime}s` } } } });

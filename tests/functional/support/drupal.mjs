@@ -9,6 +9,8 @@
 // front of the module is a page of HTML. `site.seen` has every request.
 import http from "node:http";
 import { after } from "node:test";
+import { basic, databasePath } from "./accounts.mjs";
+import { startBridge } from "./mcp.mjs";
 import { freePort } from "./ports.mjs";
 
 export const siteRoot = "/var/www/example.org/web";
@@ -590,4 +592,28 @@ export async function startSite(options = {}) {
     const site = await new Site(options).start();
     after(() => site.stop());
     return site;
+}
+
+// ---- a causeway that has it as a source ----
+
+export const login = basic("robot", "pa ss:word").Authorization;
+
+export const sourceOf = (site, more = {}) => ({
+    name: "site",
+    preset: "drupal",
+    url: site.url,
+    timeout: "60s",
+    methods: ["*"],
+    ...more,
+});
+
+export async function startWithSite(t, site, more = {}, { config, ...options } = {}) {
+    const server = await startBridge({
+        plugins: [],
+        ...options,
+        // Callers can log in, so that tools with scopes are listed.
+        config: { store: { path: databasePath() }, ...config, sources: [sourceOf(site, more)] },
+    });
+    t.after(() => server.stop());
+    return server;
 }
