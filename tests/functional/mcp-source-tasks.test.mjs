@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
-import { callTool, initialize, legacy, modern, startBridge, untilTool } from "./support/mcp.mjs";
+import { callTool, initialize, legacy, metaKey, modern, startBridge, untilTool } from "./support/mcp.mjs";
+import { startScript } from "./support/mcp-script.mjs";
 import { compilePlugin } from "./support/plugins.mjs";
 import { patience } from "./support/programs.mjs";
 import { eventually } from "./support/server.mjs";
@@ -160,6 +161,44 @@ suite("a task of an MCP server", { concurrency: true }, () => {
         await execution.cancel();
         assert.equal((await getTask(server, execution.handle.taskId)).json.result.status, "cancelled");
     });
+});
+
+test("a question that the server takes back is closed, and the other one can be answered", async (t) => {
+    const extensions = { [metaKey("tasks")]: {} };
+    const upstream = await startScript({ era: "modern", capabilities: { extensions } });
+    const form = { mode: "form", message: "?", requestedSchema: { type: "object", properties: {} } };
+    const open = new Set(["first", "second"]);
+    const state = (status, more = {}) => {
+        const times = { createdAt: "2026-11-18T00:00:00Z", lastUpdatedAt: "2026-11-18T00:00:00Z", ttlMs: 600_000 };
+        return { resultType: "complete", taskId: "far", status, ...times, pollIntervalMs: 100, ...more };
+    };
+    upstream.on["tools/call"] = ({ reply }) => reply(state("working", { resultType: "task" }));
+    upstream.on["tasks/update"] = ({ message, reply }) => {
+        for (const key of Object.keys(message.params.inputResponses)) open.delete(key);
+        reply({ resultType: "complete" });
+    };
+    upstream.on["tasks/get"] = ({ reply }) => {
+        const questions = [...open].map((key) => [key, { method: "elicitation/create", params: form }]);
+        const result = { resultType: "complete", content: [{ type: "text", text: "answered" }] };
+        if (open.size) reply(state("input_required", { inputRequests: Object.fromEntries(questions) }));
+        else reply(state("completed", { result }));
+    };
+    const sources = [{ name: "far", dialect: "mcp", url: upstream.url, methods: ["*"] }];
+    const front = await startBridge({ plugins: [], config: { sources } });
+    t.after(() => front.stop());
+    await untilTool(front, "echo");
+    const taskId = await taskOf(front, "echo", {});
+    const asked = async () => Object.keys((await getTask(front, taskId)).json.result.inputRequests ?? {});
+    await eventually(async () => (await asked()).length === 2, "both questions");
+    const before = await asked();
+    open.delete("first");
+    await eventually(async () => (await asked()).length === 1, "the question is closed");
+    const [left] = await asked();
+    const answer = (key) =>
+        modern(front, "tasks/update", { taskId, inputResponses: { [key]: { action: "decline" } } }, withTasks());
+    await answer(before.find((key) => key !== left));
+    await answer(left);
+    assert.equal((await untilStatus(front, taskId, "completed")).result.content[0].text, "answered");
 });
 
 test("a task fails when its server dies", async (t) => {

@@ -354,11 +354,18 @@ static void give_up(cw_mcp_call *call, const char *why)
     cw_mcp_call_fail(call, why);
 }
 
-/* The question of a call that runs on is closed. */
+/* Whether a question of a call that runs on is open. Those of a task are in no list. */
+static bool is_open(const cw_mcp_elicitation *q)
+{
+    return q->call->task ? !q->answer.n : cw_list_is_in(&q->link.node);
+}
+
 static void close_asked(cw_mcp_elicitation *q)
 {
     cw_mcp_call *call = q->call;
     cw_list_remove(&q->link.node);
+    if (!q->answer.n)
+        q->answer = CW_STR("null");
     if (--call->n_asked)
         return;
     cw_mcp_registry_of(call->door, call->responder->loop)->n_waiting--;
@@ -372,9 +379,8 @@ static void refuse_asked(cw_mcp_call *call, const char *why)
 {
     cw_mcp_elicit_withdraw(call, why);
     for (cw_mcp_elicitation *q = call->asked; q; q = q->next) {
-        if (!(call->task ? !q->answer.n : cw_list_is_in(&q->link.node)))
+        if (!is_open(q))
             continue;
-        q->answer = call->task ? CW_STR("null") : q->answer;
         close_asked(q);
         cw_call_answer(call->rl, call->item->call, q->number, CW_STR(""), cw_str_from(why));
     }
@@ -647,8 +653,10 @@ void cw_mcp_elicit_ask(cw_mcp_call *call, const cw_question *question)
 void cw_mcp_elicit_take_back(cw_mcp_call *call, uint32_t number)
 {
     for (cw_mcp_elicitation *q = call->asked; q; q = q->next) {
-        if (q->number != number || !cw_list_is_in(&q->link.node))
+        if (q->number != number || !is_open(q))
             continue;
+        if (call->task)
+            cw_mcp_task_take_back(call->task, q->link.key);
         withdraw(call, q, "The server has taken its question back.");
         close_asked(q);
         return;
@@ -920,25 +928,6 @@ void cw_mcp_elicit_answer(const cw_mcp_request *r, const cw_json *message)
 
 #define CAPABILITY_NAME 48
 
-/* NULL: the client can answer all questions. Otherwise the missing capability, or "" for an unknown
- * kind. */
-static const char *missing(const cw_mcp_call *call, const cw_json *asks)
-{
-    for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
-        const elicit_kind *kind = cw_mcp_elicit_kind_of(cw_json_value(k));
-        if (!kind)
-            return "";
-        unsigned ability = cw_mcp_elicit_ability(kind, cw_json_value(k));
-        if (call->session.client_capabilities & ability)
-            continue;
-        if (ability == CW_MCP_CAN_ELICIT_URL)
-            return "{\"elicitation\":{\"url\":{}}}";
-        return ability == CW_MCP_CAN_SAMPLE_TOOLS ? "{\"sampling\":{\"tools\":{}}}"
-                                                  : kind->capability;
-    }
-    return NULL;
-}
-
 /* "elicitation", "elicitation.url": the name of a capability that is written as JSON. */
 static void name_capability(const char *json, char name[CAPABILITY_NAME])
 {
@@ -977,7 +966,8 @@ static void fail_missing(cw_mcp_call *call, const char *capability)
 void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome)
 {
     size_t n = cw_json_count(outcome->asks);
-    const char *capability = missing(call, outcome->asks);
+    const char *capability =
+        cw_mcp_elicit_missing(call->session.client_capabilities, outcome->asks);
     if (n > CW_MCP_MAX_ELICITATIONS || ++call->n_rounds > CW_MCP_ROUNDS ||
         (capability && !*capability)) {
         cw_mcp_call_fail(call, "The method asks too much of the client.");

@@ -117,11 +117,29 @@ cw_code cw_mcp_elicit_check(cw_runtime_loop *rl, const cw_mcp_elicit_kind *kind,
     return rc;
 }
 
-unsigned cw_mcp_elicit_ability(const cw_mcp_elicit_kind *kind, const cw_json *question)
+/* The capability that the client needs for this question. */
+static unsigned ability_of(const cw_mcp_elicit_kind *kind, const cw_json *question)
 {
     if (cw_mcp_elicit_is_url(question))
         return CW_MCP_CAN_ELICIT_URL;
     bool has_tools = kind->ability == CW_MCP_CAN_SAMPLE &&
                      cw_json_get(cw_json_get(question, CW_STR("params")), CW_STR("tools"));
     return has_tools ? CW_MCP_CAN_SAMPLE_TOOLS : kind->ability;
+}
+
+const char *cw_mcp_elicit_missing(unsigned capabilities, const cw_json *asks)
+{
+    for (const cw_json *k = cw_json_first(asks); k; k = cw_json_next_key(k)) {
+        const cw_mcp_elicit_kind *kind = cw_mcp_elicit_kind_of(cw_json_value(k));
+        if (!kind)
+            return "";
+        unsigned ability = ability_of(kind, cw_json_value(k));
+        if (capabilities & ability)
+            continue;
+        if (ability == CW_MCP_CAN_ELICIT_URL)
+            return "{\"elicitation\":{\"url\":{}}}";
+        return ability == CW_MCP_CAN_SAMPLE_TOOLS ? "{\"sampling\":{\"tools\":{}}}"
+                                                  : kind->capability;
+    }
+    return NULL;
 }

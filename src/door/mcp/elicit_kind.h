@@ -25,8 +25,9 @@ const cw_mcp_elicit_kind *cw_mcp_elicit_kind_of(const cw_json *question);
 bool cw_mcp_elicit_is_url(const cw_json *question);
 /* The schema that the content of an answer has to match; empty: none. */
 cw_str cw_mcp_elicit_form(const cw_json *question);
-/* The capability that the client needs for this question. */
-unsigned cw_mcp_elicit_ability(const cw_mcp_elicit_kind *kind, const cw_json *question);
+/* The capability that a client with these lacks for the questions, as an object; NULL: none, "": a
+ * question is of an unknown kind. */
+const char *cw_mcp_elicit_missing(unsigned capabilities, const cw_json *asks);
 /* Write a question as an input request, {"method":…,"params":…}. A service may have sent more, as its own
  * id. */
 void cw_mcp_elicit_write(cw_json_writer *w, const cw_json *question);

@@ -523,6 +523,12 @@ void cw_mcp_task_withdraw(cw_mcp_task *t)
     cw_task_answer_all(t->record);
 }
 
+void cw_mcp_task_take_back(cw_mcp_task *t, cw_str key)
+{
+    if (cw_task_answer(t->record, key))
+        notify_all(t);
+}
+
 /* ---- access ---- */
 
 /* -32021, with the extension that the client would have to declare. */

@@ -52,6 +52,8 @@ void cw_mcp_task_on_over(cw_deadline *d);
 void cw_mcp_task_progress(cw_mcp_task *task, const cw_progress *progress);
 /* It asks something. False: it cannot. */
 bool cw_mcp_task_ask(cw_mcp_task *task, cw_str key, const cw_json *request);
+/* It takes the question with this key back. */
+void cw_mcp_task_take_back(cw_mcp_task *task, cw_str key);
 /* It waits for no answer any more. */
 void cw_mcp_task_withdraw(cw_mcp_task *task);
 
