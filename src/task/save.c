@@ -310,11 +310,17 @@ static cw_code run(cw_store_job *job, cw_db *db, cw_err *err)
     return rc ? rc : cw_db_end(db, write_group(tasks, db, now, err), err);
 }
 
+/* Whether its time is over, so that a row would be of no use. */
+static bool is_over(const cw_task *t)
+{
+    return t->until <= cw_clock_wall_ms();
+}
+
 /* Whether an end that could not be written stays unknown: another server may have ended the task. One
  * that has no row is known here only. */
 static bool must_be_written(const cw_task *t, cw_code rc)
 {
-    return rc && rc != CW_GONE && t->table->has_others && t->row == CW_TASK_ROW;
+    return rc && rc != CW_GONE && t->table->has_others && t->row == CW_TASK_ROW && !is_over(t);
 }
 
 /* A row was written, or could not be. With the lock. */
@@ -333,6 +339,9 @@ static void take_written(cw_task *t, cw_code rc)
         cw_task_publish(t);
         cw_task_post(t, CW_TASK_ENDED);
     }
+    /* Its bytes count no more, so it must not wait for a database that stays away. */
+    if (t->status >= CW_TASK_COMPLETED && is_over(t))
+        return;
     if (t->row != (cw_task_is_closed(t) ? CW_TASK_ROW_ENDED : CW_TASK_ROW))
         enqueue(t);
     else if (!cw_task_is_closed(t) && t->table->has_others)

@@ -575,6 +575,44 @@ TEST(without_a_database_tasks_are_in_memory_and_unknown_ones_may_come)
     stop(&s);
 }
 
+TEST(without_a_database_a_task_that_has_ended_leaves_when_its_time_is_over)
+{
+    server s = start(/* may_create= */ false);
+    cw_task *task = add(&s), *running = add(&s);
+    assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
+    cw_tasks_flush(s.tasks, 5000);
+    assert_true(cw_list_is_in(&task->save_node));
+    task->until = running->until = cw_clock_wall_ms();
+    tick(&s, /* has_others= */ false);
+    cw_tasks_flush(s.tasks, 5000);
+    assert_false(cw_list_is_in(&task->save_node));
+    /* Its call goes on for a moment, and writes its end. */
+    assert_true(cw_list_is_in(&running->save_node));
+    cw_task_unref(task);
+    cw_task_unref(running);
+    stop(&s);
+}
+
+/* Its row is in the database, and the table does not reach it. */
+TEST(an_end_that_cannot_be_written_is_read_when_the_time_of_the_task_is_over)
+{
+    server s = start(/* may_create= */ false);
+    cw_task *task = add(&s);
+    cw_tasks_flush(s.tasks, 5000);
+    task->row = CW_TASK_ROW;
+    tick(&s, /* has_others= */ true);
+    assert_int_equal(cw_task_end(task, CW_TASK_COMPLETED, CW_STR(""), CW_STR("{}")), CW_AGAIN);
+    cw_tasks_flush(s.tasks, 5000);
+    assert_int_equal(cw_task_status_of(task), CW_TASK_WORKING);
+    task->until = cw_clock_wall_ms();
+    tick(&s, /* has_others= */ true);
+    cw_tasks_flush(s.tasks, 5000);
+    assert_int_equal(cw_task_status_of(task), CW_TASK_COMPLETED);
+    assert_false(cw_list_is_in(&task->save_node));
+    cw_task_unref(task);
+    stop(&s);
+}
+
 /* The thread of the store allocates too. What fails there is tried again. */
 static void read_once(void *ctx)
 {
@@ -620,6 +658,8 @@ int main(void)
         T(lookups_have_a_ceiling_for_each_owner_and_in_all),
         T(a_row_that_makes_no_sense_is_left_out),
         T(without_a_database_tasks_are_in_memory_and_unknown_ones_may_come),
+        T(without_a_database_a_task_that_has_ended_leaves_when_its_time_is_over),
+        T(an_end_that_cannot_be_written_is_read_when_the_time_of_the_task_is_over),
         T(reading_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
