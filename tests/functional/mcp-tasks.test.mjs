@@ -348,6 +348,27 @@ suite("a task", { concurrency: true }, () => {
     });
 });
 
+test("a result that is too large for a subscription is read with tasks/get", async () => {
+    const text = "x".repeat(300_000);
+    const large = await taskOf("jobs.always", { ms: 500, text });
+    const other = await taskOf("jobs.asks");
+    await untilStatus(other, "input_required");
+    const named = { notifications: { taskIds: [large, other] } };
+    const stream = await EventStream.open(server, "subscriptions/listen", named, withTasks());
+    const untilEnd = async (taskId) => {
+        for (;;) {
+            const { params } = await stream.next();
+            if (params.taskId === taskId && !["working", "input_required"].includes(params.status)) return params;
+        }
+    };
+    const { status, result } = await untilEnd(large);
+    assert.deepEqual([status, result], ["completed", undefined]);
+    assert.equal((await get(large)).json.result.result.content[0].text, text);
+    await cancel(other);
+    assert.equal((await untilEnd(other)).status, "cancelled", "the subscription goes on");
+    stream.close();
+});
+
 suite("the methods of tasks", { concurrency: true }, () => {
     test("need the declaration, before the id is looked up", async () => {
         for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {

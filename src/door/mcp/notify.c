@@ -139,16 +139,27 @@ static void close_stream(subscriber *l)
 
 /* ---- telling ---- */
 
-static bool subscriber_send(subscriber *l, const cw_buf *b)
+/* Queue a message. CW_LIMIT: the queue has no room for it; CW_NOMEM. */
+static cw_code enqueue(subscriber *l, const cw_buf *b)
 {
     cw_code rc =
         b->code ? b->code : cw_responder_send(l->responder, CW_SEND_MESSAGE, cw_buf_str(b));
-    if (rc == CW_AGAIN)
-        l->is_full = true;
-    if (rc == CW_OK || rc == CW_AGAIN)
-        return true;
-    close_stream(l);
-    return false;
+    if (rc != CW_AGAIN)
+        return rc;
+    l->is_full = true;
+    return CW_OK;
+}
+
+static bool close_after(subscriber *l, cw_code rc)
+{
+    if (rc)
+        close_stream(l);
+    return rc == CW_OK;
+}
+
+static bool subscriber_send(subscriber *l, const cw_buf *b)
+{
+    return close_after(l, enqueue(l, b));
 }
 
 /* `uri` empty: none. */
@@ -225,22 +236,31 @@ static bool notify_uri(subscriber *l, cw_str uri, const void *source)
     return false;
 }
 
-/* The whole state of a task; nothing for a caller that may not see it any more. False: disconnected. */
-static bool notify_task(subscriber *l, cw_mcp_task_watch *watch)
+/* The state of a task, which the caller may see; `is_full`: with its questions or its result. */
+static cw_code send_task(subscriber *l, const cw_mcp_task_watch *watch, bool is_full)
 {
-    watch->is_late = l->is_full || !cw_login_watch_is_current(&l->opened_by);
-    if (watch->is_late)
-        return true;
-    cw_buf b;
+    CW_CLEANUP(cw_buf_done) cw_buf b;
+    uint32_t poll_ms = cw_runtime_config(l->watch.rl)->mcp.tasks.poll_ms;
     cw_buf_init(&b, CW_BUF_MAX);
     cw_buf_add(&b, CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":{"));
-    bool is_seen = cw_mcp_task_watch_write(watch, cw_runtime_config(l->watch.rl), view_of(l), &b);
+    cw_task_write(watch->task, poll_ms, is_full, &b);
     cw_buf_add(&b, CW_STR("," SUBSCRIPTION));
     cw_buf_add(&b, l->item->id);
     cw_buf_add(&b, CW_STR("}}}"));
-    bool is_there = !is_seen || subscriber_send(l, &b);
-    cw_buf_done(&b);
-    return is_there;
+    return enqueue(l, &b);
+}
+
+/* Nothing for a caller that may not see the task any more. False: disconnected. */
+static bool notify_task(subscriber *l, cw_mcp_task_watch *watch)
+{
+    watch->is_late = l->is_full || !cw_login_watch_is_current(&l->opened_by);
+    if (watch->is_late || !cw_mcp_task_is_allowed(view_of(l), watch->task))
+        return true;
+    cw_code rc = send_task(l, watch, /* is_full= */ true);
+    /* The client reads the rest with tasks/get, and keeps its other tasks. */
+    if (rc == CW_LIMIT)
+        rc = send_task(l, watch, /* is_full= */ false);
+    return close_after(l, rc);
 }
 
 /* How a message for the stream of a session travels to all loops: the name of a tool and the message

@@ -920,12 +920,3 @@ void cw_mcp_task_watch_remove(cw_mcp_task_watch *watch)
     cw_task_unref(watch->task);
     watch->task = NULL;
 }
-
-bool cw_mcp_task_watch_write(const cw_mcp_task_watch *watch, const cw_config *config,
-                             const cw_view *view, cw_buf *out)
-{
-    if (!cw_mcp_task_is_allowed(view, watch->task))
-        return false;
-    cw_task_write(watch->task, config->mcp.tasks.poll_ms, /* is_full= */ true, out);
-    return true;
-}

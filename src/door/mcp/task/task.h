@@ -101,9 +101,6 @@ CW_MUST_USE cw_code cw_mcp_task_watch_enter(const cw_mcp_request *r, cw_task *ta
                                             cw_mcp_task_watch *watch);
 /* Twice is fine. */
 void cw_mcp_task_watch_remove(cw_mcp_task_watch *watch);
-/* Append what tasks/get would return now, without braces. False: the caller may not see it. */
-bool cw_mcp_task_watch_write(const cw_mcp_task_watch *watch, const cw_config *config,
-                             const cw_view *view, cw_buf *out);
 
 /* notify.c: send a message to the stream of a legacy session, if its caller may call this tool. */
 void cw_mcp_notify_session(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
