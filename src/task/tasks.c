@@ -323,7 +323,8 @@ cw_task *cw_task_new(cw_tasks *tasks, const cw_task_start *start, int64_t create
     t->owner_name = put_text(&at, start->owner);
     t->created = t->updated = created;
     t->until = until;
-    t->used = sizeof *t + n + start->size;
+    t->n_call = start->size;
+    t->used = sizeof *t + n + t->n_call;
     cw_list_init(&t->questions);
     atomic_init(&t->refs, 1);
     atomic_init(&t->n_watchers, 0);
@@ -392,6 +393,8 @@ void cw_task_leave(cw_task *task)
     lock(task);
     task->loop = NULL;
     task->self = NULL;
+    refund(task, task->n_call);
+    task->n_call = 0;
     unlock(task);
 }
 

@@ -50,6 +50,7 @@ struct cw_task {
     int64_t updated;
     char *message; /* NULL: none */
     size_t used;
+    size_t n_call; /* of that, for its call */
     cw_loop *loop; /* NULL: its call does not run */
     cw_message event;
     /* Its end, which can be read once it is written; constant since `is_ending`. */

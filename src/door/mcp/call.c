@@ -369,7 +369,7 @@ static void begin_task(cw_mcp_call *call, cw_task *record)
     }
 }
 
-void cw_mcp_call_run(cw_mcp_call *call)
+void cw_mcp_call_run(cw_mcp_call *call, const cw_json *params)
 {
     cw_rpc_item *item = call->item;
     cw_buf extras;
@@ -378,7 +378,7 @@ void cw_mcp_call_run(cw_mcp_call *call)
     add_extras(&extras, call);
     cw_call_request request = {.view = call->view,
                                .entry = call->target.entry,
-                               .params = call->target.params,
+                               .params = params,
                                .shown = call->target.shown,
                                .can_elicit = !call->target.is_completion,
                                .null_is_absent = cw_runtime_config(call->rl)->mcp.null_is_absent,
@@ -516,5 +516,5 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
     }
     if (r->era->is_modern && !problem && !cw_mcp_elicit_resume(r, call))
         return;
-    cw_mcp_call_run(call);
+    cw_mcp_call_run(call, call->target.params);
 }

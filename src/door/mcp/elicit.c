@@ -725,10 +725,16 @@ static void go_on(cw_mcp_call *call, cw_view *view)
         answers = join(old, fresh, n, arena);
     cw_mcp_elicit_drop(call);
     call->answers = answers;
-    if (!answers.p)
+    if (!answers.p) {
         cw_mcp_call_fail(call, "There is not enough memory for the answers.");
-    else if (renew_view(call, view))
-        cw_mcp_call_run(call);
+        return;
+    }
+    if (!renew_view(call, view))
+        return;
+    if (call->task)
+        cw_mcp_task_run_again(call->task);
+    else
+        cw_mcp_call_run(call, call->target.params);
 }
 
 /* The question with this key in the task, if it is open. */
@@ -978,7 +984,7 @@ void cw_mcp_elicit(cw_mcp_call *call, const cw_outcome *outcome)
     } else if (call->task) {
         ask_all_in_task(call, outcome);
     } else if (call->era->is_modern && take_early(call, outcome)) {
-        cw_mcp_call_run(call);
+        cw_mcp_call_run(call, call->target.params);
     } else if (call->era->is_modern) {
         cw_mcp_call_close(call);
         cw_mcp_elicit_reply_input(call, outcome);

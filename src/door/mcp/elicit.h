@@ -84,8 +84,9 @@ struct cw_mcp_call {
     struct cw_mcp_task *task; /* NULL: none */
 };
 
-/* Run it, again, with what is known by now. */
-void cw_mcp_call_run(cw_mcp_call *call);
+/* Run it, again, with what is known by now. `params` are its arguments, an object or NULL; they are not
+ * used afterwards. */
+void cw_mcp_call_run(cw_mcp_call *call, const cw_json *params);
 /* End it in a way that the client can read. */
 void cw_mcp_call_fail(cw_mcp_call *call, const char *text);
 /* End the call: the registry no longer finds it, and its item can be answered. */

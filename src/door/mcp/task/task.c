@@ -30,6 +30,7 @@ struct cw_mcp_task {
     cw_mcp_registry_entry link;
     cw_arena arena;
     cw_mcp_call call;
+    cw_str params;        /* its arguments for another run; empty: none */
     cw_task *record;      /* a reference; NULL: it is being made */
     cw_rpc_item *created; /* the request that waits for its id; NULL: answered */
     cw_str peer;
@@ -273,19 +274,20 @@ static bool copy_text(cw_mcp_task *t, cw_str *text)
     return text->p != NULL;
 }
 
-/* Copies the parts that a second run of the method needs out of the arena of the request. */
-static bool copy_target(cw_mcp_task *t, cw_mcp_target *target)
+static cw_str params_of(const cw_mcp_call *call)
 {
-    cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};
-    if (!copy_text(t, &target->name) || !copy_text(t, &target->address) ||
-        !copy_text(t, &target->extras))
-        return false;
-    if (!target->params)
-        return true;
-    cw_str params = cw_json_span(target->params);
-    opts.max_bytes = params.n + 1;
-    return copy_text(t, &params) &&
-           !cw_json_read(params, &opts, &t->arena, &target->params, NULL, NULL);
+    return call->target.params ? cw_json_span(call->target.params) : CW_STR("");
+}
+
+/* Copies the parts that a second run of the method needs out of the arena of the request. Arguments stay
+ * text: parsed, they may need ten times the memory. */
+static bool copy_target(cw_mcp_task *t, const cw_mcp_call *from)
+{
+    cw_mcp_target *target = &t->call.target;
+    t->params = params_of(from);
+    target->params = NULL;
+    return copy_text(t, &target->name) && copy_text(t, &target->address) &&
+           copy_text(t, &target->extras) && copy_text(t, &t->params);
 }
 
 static bool copy_call(cw_mcp_task *t, const cw_mcp_call *from)
@@ -316,8 +318,8 @@ static bool copy_call(cw_mcp_task *t, const cw_mcp_call *from)
     call->item->id = OWN_ID;
     call->item->self = call;
     call->item->call = from->item->call;
-    return copy_text(t, &call->state) && copy_text(t, &call->answers) &&
-           copy_target(t, &call->target) && cw_mcp_call_hold_view(call);
+    return copy_text(t, &call->state) && copy_text(t, &call->answers) && copy_target(t, from) &&
+           cw_mcp_call_hold_view(call);
 }
 
 /* NULL without memory. */
@@ -432,6 +434,15 @@ bool cw_mcp_task_begin(cw_mcp_call *call, cw_task *record)
     return true;
 }
 
+/* The bytes that a call keeps as a task. Most texts are in the task and in the exchange. */
+static size_t size_of(const cw_mcp_call *call)
+{
+    const cw_mcp_target *target = &call->target;
+    size_t texts = params_of(call).n + target->name.n + target->address.n + target->extras.n +
+                   call->state.n + call->answers.n;
+    return sizeof(cw_mcp_task) + 2 * texts + (call->meta ? cw_json_span(call->meta).n : 0);
+}
+
 cw_task *cw_mcp_task_reserve(const cw_mcp_call *call)
 {
     char name[CW_MCP_OWNER_MAX];
@@ -443,9 +454,7 @@ cw_task *cw_mcp_task_reserve(const cw_mcp_call *call)
                            .caller = cw_caller_name(caller),
                            .tool = entry->tool_name,
                            .method = entry->method->id,
-                           .size = sizeof(cw_mcp_task)};
-    if (call->target.params)
-        start.size += cw_json_span(call->target.params).n;
+                           .size = size_of(call)};
     cw_task *record = NULL;
     if (!start.owner.p || cw_tasks_add(cw_runtime_tasks(call->rl),
                                        &cw_runtime_config(call->rl)->mcp.tasks, &start, &record))
@@ -459,6 +468,18 @@ void cw_mcp_task_on_grace(cw_deadline *d)
     cw_task *record = cw_mcp_task_reserve(call);
     if (record)
         (void)cw_mcp_task_begin(call, record);
+}
+
+void cw_mcp_task_run_again(cw_mcp_task *t)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena scratch;
+    const cw_json *params = NULL;
+    const cw_json_opts opts = {.max_bytes = t->params.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
+    cw_arena_init(&scratch, ARENA_MAX);
+    if (t->params.n && cw_json_read(t->params, &opts, &scratch, &params, NULL, NULL))
+        cw_mcp_call_fail(&t->call, "There is not enough memory for the arguments.");
+    else
+        cw_mcp_call_run(&t->call, params);
 }
 
 cw_task_mark cw_mcp_task_mark(const cw_mcp_request *r, const cw_mcp_target *target)

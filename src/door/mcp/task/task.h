@@ -45,6 +45,8 @@ cw_task *cw_mcp_task_reserve(const cw_mcp_call *call);
 /* Make the running call a task, and answer its request. Takes the reference. False: without memory it
  * stays as it is. */
 bool cw_mcp_task_begin(cw_mcp_call *call, cw_task *record);
+/* Run its method again, with the answers. The task may be gone afterwards. */
+void cw_mcp_task_run_again(cw_mcp_task *task);
 /* The time of grace of a call, and the time of a task, are over; for the registry. */
 void cw_mcp_task_on_grace(cw_deadline *d);
 void cw_mcp_task_on_over(cw_deadline *d);
