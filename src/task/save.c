@@ -170,6 +170,7 @@ static cw_code load(cw_tasks *tasks, cw_db *db, int64_t now, cw_err *err)
     cw_code rc = judge(tasks, db, now, err);
     if (!rc)
         rc = cw_db_each_task(db, now, on_row, tasks, err);
+    tasks->loaded = now;
     pthread_mutex_lock(&tasks->lock);
     tasks->is_loaded = !rc;
     pthread_mutex_unlock(&tasks->lock);
@@ -188,6 +189,13 @@ static void suspect_all(cw_tasks *tasks)
     pthread_mutex_unlock(&tasks->lock);
 }
 
+/* Whether tasks of lost servers may appear. A server that was lost before this one began may never have
+ * been seen, but the leases of its tasks run on. With the lock. */
+static bool may_lose_servers(const cw_tasks *tasks)
+{
+    return tasks->is_shared || !tasks->is_settled;
+}
+
 /* Look after the tasks of all servers. */
 static cw_code look_after(cw_tasks *tasks, cw_db *db, int64_t now, cw_err *err)
 {
@@ -199,6 +207,11 @@ static cw_code look_after(cw_tasks *tasks, cw_db *db, int64_t now, cw_err *err)
     if (now - tasks->judged > LAPSE_MS)
         suspect_all(tasks);
     tasks->judged = now;
+    if (now - tasks->loaded >= LEASE_MS + JUDGE_MS) {
+        pthread_mutex_lock(&tasks->lock);
+        tasks->is_settled = true;
+        pthread_mutex_unlock(&tasks->lock);
+    }
     return CW_OK;
 }
 
@@ -297,9 +310,9 @@ static cw_code run(cw_store_job *job, cw_db *db, cw_err *err)
     cw_code rc = tasks->is_loaded ? CW_OK : load(tasks, db, now, err);
     pthread_mutex_lock(&tasks->lock);
     take_waiting(tasks, CW_TASKS_GROUP);
-    bool is_shared = tasks->is_shared;
+    bool may_lose = may_lose_servers(tasks);
     pthread_mutex_unlock(&tasks->lock);
-    if (!rc && is_shared)
+    if (!rc && may_lose)
         rc = look_after(tasks, db, now, err);
     if (!rc)
         rc = cw_tasks_compare(tasks, db, err);
@@ -429,7 +442,7 @@ void cw_tasks_tick(cw_tasks *tasks, uint32_t number, bool has_others)
     }
     bool is_due = cw_tasks_refresh(tasks);
     if (is_due || !tasks->is_loaded || !cw_list_is_empty(&tasks->unsaved) || tasks->n_running ||
-        tasks->is_shared)
+        may_lose_servers(tasks))
         cw_tasks_ask(tasks);
     pthread_mutex_unlock(&tasks->lock);
 }

@@ -102,6 +102,7 @@ struct cw_tasks {
     bool is_loaded;
     bool has_others; /* other servers run */
     bool is_shared;  /* they do, or did */
+    bool is_settled; /* no lease from before the load runs any more */
     cw_list unsaved;
     cw_list later; /* those that are written with the next tick */
     pthread_cond_t is_idle;
@@ -119,7 +120,7 @@ struct cw_tasks {
     /* On the thread of the store. */
     cw_list writing, checking, found;
     cw_config_tasks limits;
-    int64_t renew_at, expire_at, judge_at, judged;
+    int64_t loaded, renew_at, expire_at, judge_at, judged;
     int64_t ahead; /* the clock of the database, of ours */
     char process[CW_PROCESS_ID];
 };

@@ -332,6 +332,45 @@ TEST(a_task_whose_process_is_gone_has_failed)
     stop(&s);
 }
 
+/* As if the time had passed that the process has promised to be alive. */
+static void end_lease(const char *process)
+{
+    cw_db *db = open_db();
+    cw_code rc = cw_db_renew_tasks(db, cw_str_from(process), cw_clock_wall_ms() - 1, &err);
+    assert_int_equal(cw_db_end(db, rc, &err), CW_OK);
+    cw_db_close(db);
+}
+
+/* The time has come to judge. The thread of the store is idle. */
+static void judge_alone(server *s)
+{
+    s->tasks->judge_at = 0;
+    tick(s, /* has_others= */ false);
+    cw_tasks_flush(s->tasks, 5000);
+}
+
+TEST(a_task_of_a_lost_server_fails_after_its_lease_though_no_other_server_was_seen)
+{
+    char lost[CW_TASK_ID], later[CW_TASK_ID];
+    make_id(lost, 'a');
+    make_id(later, 'b');
+    add_row(lost, OTHER_PROCESS, cw_clock_wall_ms() + 20000, CW_TASK_WORKING);
+    server s = start(/* may_create= */ false);
+    assert_true(has_state(&s, cw_str_from(lost), "\"working\""));
+    judge_alone(&s);
+    assert_true(has_state(&s, cw_str_from(lost), "\"working\""));
+    end_lease(OTHER_PROCESS);
+    judge_alone(&s);
+    assert_true(has_state(&s, cw_str_from(lost), "\"failed\""));
+    /* All leases from before the start have ended: the server need not look any more. */
+    s.tasks->loaded -= 25000;
+    judge_alone(&s);
+    add_row(later, OTHER_PROCESS, cw_clock_wall_ms() - 1, CW_TASK_WORKING);
+    judge_alone(&s);
+    assert_true(has_state(&s, cw_str_from(later), "\"working\""));
+    stop(&s);
+}
+
 /* As another server does with the tasks of one that it takes for lost. */
 static void fail_row(cw_str id)
 {
@@ -651,6 +690,7 @@ int main(void)
         T(a_message_from_before_the_row_is_read_by_another_server),
         T(a_cancel_at_another_server_stays_and_the_call_ends),
         T(a_task_whose_process_is_gone_has_failed),
+        T(a_task_of_a_lost_server_fails_after_its_lease_though_no_other_server_was_seen),
         T(a_server_past_its_lease_takes_over_the_ends_that_others_have_written),
         T(followed_tasks_have_a_ceiling_and_callers_have_shares),
         T(all_who_use_a_task_of_another_server_share_one_copy),
