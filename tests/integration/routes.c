@@ -16,7 +16,7 @@ static atomic_uint canaries;
 static _Thread_local cw_http_req *parked[PARKED_MAX];
 static _Thread_local size_t n_parked;
 static char two_k[2048];
-static char block[2048]; /* of a flood: fits the smallest queue that can be configured */
+static char block[2000]; /* of a flood: with its frame it fits into half of the smallest queue */
 
 static uint64_t query_number(cw_http_req *req, uint64_t fallback)
 {
