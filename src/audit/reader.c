@@ -29,7 +29,9 @@ bool cw_audit_is_readable(const char *path)
             return false;
         usleep(MOVE_US);
     }
-    return false;
+    char rotated[PATH_MAX + 16];
+    snprintf(rotated, sizeof rotated, "%s.1", path);
+    return access(rotated, R_OK) == 0;
 }
 
 void cw_audit_reader_done(cw_audit_reader *r)

@@ -36,7 +36,7 @@ typedef struct cw_audit_reader {
 void cw_audit_reader_init(cw_audit_reader *r, const char *path, unsigned files);
 void cw_audit_reader_done(cw_audit_reader *r);
 /* Whether the newest file can be read; errno has the reason if not. While a server rotates its files
- * the newest one is missing for a moment: this waits. */
+ * the newest one is missing for a moment: this waits, and then looks for the one before it. */
 bool cw_audit_is_readable(const char *path);
 /* The next line, without its line break. CW_OK; CW_DONE: there are no more for now (ask again to
  * follow); CW_IO, CW_NOMEM. The line lives until the next call. */

@@ -3,14 +3,15 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
     appendFileSync,
+    copyFileSync,
     existsSync,
     mkdirSync,
-    readdirSync,
     readFileSync,
-    writeFileSync,
+    readdirSync,
     renameSync,
     rmSync,
     statSync,
+    writeFileSync,
 } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
@@ -522,6 +523,16 @@ suite("causeway audit", () => {
             all.map(({ time }) => time),
             all.map(({ time }) => time).sort(),
         );
+    });
+
+    test("reads older files while the newest one is missing, as in a rotation", async () => {
+        const folder = path.join(keepFolder(), "rotating");
+        mkdirSync(folder);
+        copyFileSync(`${server.audit}.1`, path.join(folder, "audit.1"));
+        const config = writeConfig({ audit: { path: path.join(folder, "audit") } });
+        const { code, stdout } = await runCauseway(["audit", "--json", "--config", config]);
+        assert.equal(code, 0);
+        assert.equal(stdout, readFileSync(path.join(folder, "audit.1"), "utf8"));
     });
 
     test("refuses words that no record has, and takes all that are explained", async () => {
