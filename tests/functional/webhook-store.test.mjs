@@ -6,8 +6,8 @@ import { basic, bearer } from "./support/accounts.mjs";
 import { EventsClient } from "./support/events.mjs";
 import { startForger } from "./support/issuer.mjs";
 import { assertRpcError, reloadBridge } from "./support/mcp.mjs";
-import { closeIdleConnections, startCauseway } from "./support/programs.mjs";
-import { eventually } from "./support/server.mjs";
+import { closeIdleConnections, patience, startCauseway } from "./support/programs.mjs";
+import { eventually, pause } from "./support/server.mjs";
 import { Receiver, startWebhooks } from "./support/webhooks.mjs";
 
 suite("a subscription", { concurrency: true }, () => {
@@ -16,6 +16,8 @@ suite("a subscription", { concurrency: true }, () => {
         const { id } = await client.ask("events/subscribe", subscription("s.done"));
         service.notify("done", { no: 6 });
         await receiver.until("event");
+        // That it is verified is stored beside the deliveries; nothing outside shows when.
+        await pause(patience(500));
         const { length } = service.handshakes;
         await server.stop();
         closeIdleConnections();
