@@ -21,6 +21,16 @@ static cw_code run_number(cw_db *db, const char *sql, int64_t number, cw_err *er
     return cw_stmt_run(&q, err);
 }
 
+/* Run a change with two numbers. CW_DONE: nothing was changed. */
+static cw_code change_by_two(cw_db *db, const char *sql, int64_t one, int64_t two, cw_err *err)
+{
+    query q;
+    cw_stmt_open(&q, db, sql);
+    cw_stmt_bind_i64(&q, 1, one);
+    cw_stmt_bind_i64(&q, 2, two);
+    return cw_stmt_run_change(&q, err);
+}
+
 static cw_code end_grants_of_client(cw_db *db, cw_str id, cw_err *err)
 {
     static const char *const statements[] = {"DELETE FROM oauth_code WHERE client = ?1",
@@ -247,23 +257,17 @@ static cw_db_oauth_grant grant_of(query *q)
 static cw_code remove_old_grants(cw_db *db, int64_t now, const cw_oauth_grant_rules *rules,
                                  cw_err *err)
 {
-    query q;
-    cw_stmt_open(&q, db, "DELETE FROM oauth_grant WHERE expires <= ?1 OR used <= ?2");
-    cw_stmt_bind_i64(&q, 1, now);
-    cw_stmt_bind_i64(&q, 2, now - rules->idle_ms);
-    return as_done(cw_stmt_run_change(&q, err));
+    return as_done(change_by_two(db, "DELETE FROM oauth_grant WHERE expires <= ?1 OR used <= ?2",
+                                 now, now - rules->idle_ms, err));
 }
 
 /* The new one stays: by its number it is the first among those of one moment. CW_DONE: no surplus. */
 static cw_code remove_surplus_grants(cw_db *db, int64_t account, uint32_t kept, cw_err *err)
 {
-    query q;
-    cw_stmt_open(&q, db,
-                 "DELETE FROM oauth_grant WHERE account = ?1 AND id NOT IN (SELECT id FROM"
-                 " oauth_grant WHERE account = ?1 ORDER BY used DESC, id DESC LIMIT ?2)");
-    cw_stmt_bind_i64(&q, 1, account);
-    cw_stmt_bind_i64(&q, 2, kept);
-    return cw_stmt_run_change(&q, err);
+    return change_by_two(db,
+                         "DELETE FROM oauth_grant WHERE account = ?1 AND id NOT IN (SELECT id FROM"
+                         " oauth_grant WHERE account = ?1 ORDER BY used DESC, id DESC LIMIT ?2)",
+                         account, kept, err);
 }
 
 static cw_code insert_grant(cw_db *db, cw_db_oauth_grant *grant, cw_err *err)
@@ -393,13 +397,11 @@ cw_code cw_db_remove_oauth_grant(cw_db *db, int64_t account, int64_t id, cw_err 
 /* CW_DONE: no surplus. */
 static cw_code remove_surplus_tokens(cw_db *db, int64_t grant, uint32_t kept, cw_err *err)
 {
-    query q;
-    cw_stmt_open(&q, db,
-                 "DELETE FROM oauth_token WHERE given_by = ?1 AND hash NOT IN (SELECT hash FROM"
-                 " oauth_token WHERE given_by = ?1 ORDER BY created DESC, hash LIMIT ?2)");
-    cw_stmt_bind_i64(&q, 1, grant);
-    cw_stmt_bind_i64(&q, 2, kept);
-    return cw_stmt_run_change(&q, err);
+    return change_by_two(
+        db,
+        "DELETE FROM oauth_token WHERE given_by = ?1 AND hash NOT IN (SELECT hash FROM"
+        " oauth_token WHERE given_by = ?1 ORDER BY created DESC, hash LIMIT ?2)",
+        grant, kept, err);
 }
 
 cw_code cw_db_add_oauth_token(cw_db *db, const cw_db_oauth_token *token, uint32_t per_grant,

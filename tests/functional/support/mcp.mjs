@@ -8,7 +8,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFi
 import path from "node:path";
 import { after } from "node:test";
 import { keepFolder } from "./kept.mjs";
-import { awakeMs, buildFolder, patience, replicaCount, startCauseway, writeConfig } from "./programs.mjs";
+import { buildFolder, patience, replicaCount, startCauseway, stopwatch, writeConfig } from "./programs.mjs";
 import { newSharedStore, startReplicated } from "./round-robin.mjs";
 import { eventually, request } from "./server.mjs";
 
@@ -361,9 +361,9 @@ export function workersOf(server) {
 
 // `ms` by the clock on the wall; `awake` without pauses of the whole machine, for upper bounds.
 export async function timed(work) {
-    const [begin, awakeBegin] = [performance.now(), awakeMs()];
+    const [begin, elapsed] = [performance.now(), stopwatch()];
     const value = await work();
-    return { value, ms: performance.now() - begin, awake: awakeMs() - awakeBegin };
+    return { value, ms: performance.now() - begin, awake: elapsed() };
 }
 
 // Whether the machine has stood still meanwhile: time limits of a server may be over then.

@@ -9,7 +9,7 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import path from "node:path";
 import { keepFolder } from "./kept.mjs";
-import { addPlugin, makePluginFolder, permissions, startBridge } from "./mcp.mjs";
+import { addPlugin, makePluginFolder, permissions, startBridge, untilSources } from "./mcp.mjs";
 import { buildFolder, root, startCauseway, writeConfig } from "./programs.mjs";
 import { eventually } from "./server.mjs";
 
@@ -83,8 +83,7 @@ export async function startExamples(options = {}) {
     const server = await startCauseway({ args: ["--config", configFile] });
     Object.assign(server, { plugins: folder, config: configFile, settings: all });
     // A server listens after three seconds, whether or not its plugins are loaded.
-    const loaded = () => Number(/.*catalogue published .* sources=(\d+)/s.exec(server.stderr)?.[1] ?? 0);
-    await server.until(() => loaded() > plugins.length, "the tools of its plugins");
+    await untilSources(server, plugins.length + 1);
     return server;
 }
 
