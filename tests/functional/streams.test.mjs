@@ -177,6 +177,13 @@ suite("a client that does not read", () => {
         await one.stop();
     });
 
+    test("a writer that was told to wait goes on, although its own writes emptied the queue", async () => {
+        const one = await startTestServer({ stream_queue: 65_536 });
+        const { text } = await exchange(one, get("/refill"), { timeoutMs: 20_000 });
+        assert.ok(text.endsWith("."), text.slice(-20));
+        await one.stop();
+    });
+
     test("a stream of half a gigabyte passes in constant memory", async () => {
         const one = await startTestServer();
         await exchange(one, get("/flood?1000000"));

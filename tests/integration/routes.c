@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "json/write.h"
 #include "net/server/server_int.h"
@@ -254,6 +255,28 @@ static void flood(cw_http_req *req, void *self)
     pour(req, f);
 }
 
+static void on_refilled(cw_http_req *req, cw_http_event event, void *ctx)
+{
+    (void)ctx;
+    if (event == CW_HTTP_DRAINED)
+        cw_http_stream_close(req);
+}
+
+/* Fills the queue, and keeps the loop from polling until writes have emptied it. */
+static void refill(cw_http_req *req, void *self)
+{
+    (void)self;
+    cw_http_listen(req, on_refilled, NULL);
+    cw_http_stream_open(req, &(cw_http_response){.status = 200, .type = CW_STR("text/plain")});
+    cw_code rc = CW_OK;
+    while (rc == CW_OK)
+        rc = cw_http_stream_write(req, cw_str_make(block, sizeof block));
+    for (unsigned tries = 0; tries < 1000 && req->out.n && rc != CW_LIMIT; tries++) {
+        usleep(10000);
+        rc = cw_http_stream_write(req, CW_STR("."));
+    }
+}
+
 static void big(cw_http_req *req, void *self)
 {
     (void)self;
@@ -386,6 +409,7 @@ cw_code test_routes_add(cw_router *router)
         {CW_HTTP_GET, "/gone", get_gone},
         {CW_HTTP_GET, "/events", events},
         {CW_HTTP_GET, "/flood", flood},
+        {CW_HTTP_GET, "/refill", refill},
         {CW_HTTP_GET, "/big", big},
         {CW_HTTP_GET, "/parts", parts},
         {CW_HTTP_GET, "/item/{id}", item},

@@ -14,6 +14,7 @@
  *   GET  /hold?N       a plain stream: "a", N silent milliseconds, "b"
  *   GET  /piece?N      a plain stream of one piece of N bytes
  *   GET  /flood?N      a stream of N bytes as fast as the client reads
+ *   GET  /refill       a stream that ends once the writer need not wait
  *   GET  /big?N        a plain answer of N bytes
  *   GET  /item/{id}    the id
  *   ANY  /canary/{id}  the id; counts how often it ran

@@ -285,7 +285,7 @@ static int events_for(const cw_conn *c)
     case CONN_SEND:
         return flush;
     case CONN_STREAM:
-        return UV_DISCONNECT | (c->req->out.n ? flush : 0);
+        return UV_DISCONNECT | (c->req->out.n || c->req->stream_full ? flush : 0);
     case CONN_LINGER:
         return UV_READABLE;
     case CONN_CLOSED:

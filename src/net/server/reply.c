@@ -580,7 +580,9 @@ cw_code cw_http_stream_write(cw_http_req *req, cw_str bytes)
         return rc;
     req->sent += bytes.n;
     push(req);
-    req->stream_full = req->out.n > req->out.max / 2;
+    /* Once full, up to CW_HTTP_DRAINED: a writer that waits does not look at what others write. */
+    if (req->out.n > req->out.max / 2)
+        req->stream_full = true;
     return req->stream_full ? CW_AGAIN : CW_OK;
 }
 

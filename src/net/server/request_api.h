@@ -128,8 +128,8 @@ void cw_http_cancel_on_eof(cw_http_req *req);
 
 /* Streams: a response of unknown length (chunked for 1.1, up to the close for 1.0). */
 void cw_http_stream_open(cw_http_req *req, const cw_http_response *answer);
-/* Queue bytes. CW_OK; CW_AGAIN: queued, but wait for CW_HTTP_DRAINED before more (a later CW_OK ends
- * the wait); CW_LIMIT: not queued, the queue is full; CW_NOMEM: not queued. After CW_OK, half of the
+/* Queue bytes. CW_OK; CW_AGAIN: queued, but wait for CW_HTTP_DRAINED before more, which always
+ * follows; CW_LIMIT: not queued, the queue is full; CW_NOMEM: not queued. After CW_OK, half of the
  * queue is free, for the bytes and 24 more. If the client has disconnected, the listener is called
  * later. */
 cw_code cw_http_stream_write(cw_http_req *req, cw_str bytes);
