@@ -73,8 +73,9 @@ async function callHealthy(server, name, args) {
     assert.ok(!took.value.json.result.isError || stoodStill(took), took.value.text);
 }
 
-// Calls that must all succeed, from now until stop(): of another plugin, and of the faulty one.
-function startHealthy(server, callers = 4) {
+// Calls that must all succeed, from now until stop(): of another plugin, and of the faulty one. `between` is the pause of
+// a caller between its calls, in ms.
+function startHealthy(server, between = 0, callers = 4) {
     let go = true;
     const all = { calls: 0 };
     const run = async (i) => {
@@ -83,6 +84,7 @@ function startHealthy(server, callers = 4) {
             const args = i % 2 ? {} : { message: `caller ${i}` };
             await callHealthy(server, name, args);
             all.calls += 1;
+            if (between > 0) await pause(between);
         }
     };
     const running = Promise.all(Array.from({ length: callers }, (_, i) => run(i)));
@@ -101,7 +103,8 @@ suite("a method of a plugin", () => {
             // A crash has a limit of its own, so the time limit of calls need not be short.
             const slow = { plugins: { timeout: `${timeout + patience(5_000)}ms` } };
             const server = await start(t, limit === crash ? slow : {});
-            const stop = startHealthy(server);
+            // What hangs takes most of a minute, in which a call each 10 ms finds all that goes wrong.
+            const stop = startHealthy(server, limit === hang ? 10 : 0);
             const files = openFiles(server.pid);
             const waits = [];
             const most = limit();
