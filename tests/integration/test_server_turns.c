@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Connections of one loop that have much to send: responses in parts, and responses that wait for their turn.
- * The clients are sockets of this process, so a handler on the loop can see how much of each response was sent. */
+ * And connections that end each other while the server stops. The clients are sockets of this process, so a handler on the loop can see how much of each response was sent. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -68,6 +68,22 @@ static void probe(cw_http_req *req, void *self)
     cw_http_reply(req, &(cw_http_response){.status = 204});
 }
 
+static cw_http_req *held; /* a stream that stays open */
+
+static void hold(cw_http_req *req, void *self)
+{
+    (void)self;
+    cw_http_stream_open(req, &(cw_http_response){.status = 200});
+    held = req;
+}
+
+static void end_held(cw_http_req *req, void *self)
+{
+    (void)self;
+    cw_http_stream_close(held);
+    cw_http_reply(req, &(cw_http_response){.status = 204});
+}
+
 /* ---- clients ---- */
 
 static int open_client(const char *from)
@@ -89,7 +105,9 @@ static int open_client(const char *from)
 static void ask(int fd, const char *method, const char *path)
 {
     char text[256];
-    int n = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n", method, path);
+    bool is_last = strcmp(path, "/hold") == 0;
+    int n = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", method, path,
+                     is_last ? "Connection: close\r\n" : "");
     assert_int_equal(send(fd, text, (size_t)n, MSG_NOSIGNAL), n);
 }
 
@@ -175,6 +193,14 @@ static void drain_readers(void)
     }
 }
 
+/* The loop stands still until `released` is posted. */
+static void block_loop(int fd)
+{
+    ask(fd, "GET", "/block");
+    while (sem_wait(&entered) != 0)
+        assert_int_equal(errno, EINTR);
+}
+
 /* All responses can go on at the same moment, and then a small request comes. */
 static void check_turns(const char *from)
 {
@@ -182,9 +208,7 @@ static void check_turns(const char *from)
     ask(client, "GET", "/probe");
     (void)read_head(client, "HTTP/1.1 204 ");
     start_readers();
-    ask(blocker, "GET", "/block");
-    while (sem_wait(&entered) != 0)
-        assert_int_equal(errno, EINTR);
+    block_loop(blocker);
     drain_readers();
     n_served = READERS;
     ask(client, "GET", "/probe");
@@ -210,6 +234,32 @@ TEST(a_request_does_not_wait_for_all_responses_of_its_own_network)
     check_turns("127.0.0.2");
 }
 
+/* ---- the stop, after which nothing is served ---- */
+
+/* The request is read when the server tells its connection to stop; the connection of the stream is the next one. */
+TEST(a_request_may_close_another_connection_while_the_server_stops)
+{
+    char end[8];
+    int client = open_client("127.0.0.1");
+    ask(client, "GET", "/probe");
+    (void)read_head(client, "HTTP/1.1 204 ");
+    int stream = open_client("127.0.0.1");
+    ask(stream, "GET", "/hold");
+    (void)read_head(stream, "HTTP/1.1 200 ");
+    int blocker = open_client("127.0.0.1");
+    block_loop(blocker);
+    cw_server_stop(server, NULL, NULL);
+    ask(client, "GET", "/end-held");
+    usleep(5000);
+    sem_post(&released);
+    (void)read_head(client, "HTTP/1.1 204 ");
+    read_whole(stream, end, 5);
+    assert_memory_equal(end, "0\r\n\r\n", 5);
+    close(client);
+    close(stream);
+    close(blocker);
+}
+
 /* ---- the server ---- */
 
 SETUP(set_up)
@@ -225,6 +275,8 @@ SETUP(set_up)
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/large", get_large, NULL), CW_OK);
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/block", block, NULL), CW_OK);
     assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/probe", probe, NULL), CW_OK);
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/hold", hold, NULL), CW_OK);
+    assert_int_equal(cw_router_add(&router, CW_HTTP_GET, "/end-held", end_held, NULL), CW_OK);
     assert_int_equal(cw_server_new(&router, 1, &server, &err), CW_OK);
     assert_int_equal(cw_server_listen(server, CW_STR("127.0.0.1:0"), false, &err), CW_OK);
     cw_server_opts opts = CW_SERVER_DEFAULTS;
@@ -251,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_head_request_counts_all_parts_and_sends_none),
         cmocka_unit_test(a_request_does_not_wait_for_all_responses_of_another_network),
         cmocka_unit_test(a_request_does_not_wait_for_all_responses_of_its_own_network),
+        cmocka_unit_test(a_request_may_close_another_connection_while_the_server_stops),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

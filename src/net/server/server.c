@@ -121,9 +121,18 @@ static void on_new_settings(cw_message *message)
     }
 }
 
+/* Each connection, where the loop body may close any of them: a request may end the streams of others. Those that
+ * are closed are freed later. If the next one is closed, the walk begins again. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes none. */
+#define EACH_CONN(node, sl)                                                                        \
+    for (cw_list *node = (sl)->conns.next, *node##_next = node->next; node != &(sl)->conns;        \
+         node = cw_list_is_in(node##_next) ? node##_next : (sl)->conns.next,                       \
+                 node##_next = node->next)
+/* NOLINTEND(bugprone-macro-parentheses) */
+
 static void close_all(cw_server_loop *sl)
 {
-    CW_LIST_EACH_SAFE (node, &sl->conns)
+    EACH_CONN (node, sl)
         cw_conn_lost(CW_CONTAINER(node, cw_conn, node));
 }
 
@@ -162,7 +171,7 @@ static void stop_listening(cw_server_loop *sl)
 static void stop_group(cw_server_loop *sl)
 {
     uint32_t left = sl->group;
-    CW_LIST_EACH_SAFE (node, &sl->conns) {
+    EACH_CONN (node, sl) {
         cw_conn *c = CW_CONTAINER(node, cw_conn, node);
         if (c->is_told)
             continue;
@@ -201,13 +210,13 @@ static void stop_once(cw_server_loop *sl)
     stop_listening(sl);
     sl->stopping = sl->loop.is_stopping = true;
     cw_loop_set_deadline(&sl->loop, &sl->drain_end, &sl->drain);
-    CW_LIST_EACH_SAFE (node, &sl->conns) {
+    EACH_CONN (node, sl) {
         cw_conn *c = CW_CONTAINER(node, cw_conn, node);
-        if (c->state == CONN_STREAM)
-            n_streams++;
-        else
+        if (c->state != CONN_STREAM && !c->is_told)
             cw_conn_stop(c);
     }
+    CW_LIST_EACH (node, &sl->conns)
+        n_streams += !CW_CONTAINER(node, cw_conn, node)->is_told;
     stop_streams(sl, n_streams);
     cw_server_check_end(sl);
 }
