@@ -22,6 +22,7 @@ typedef struct http_responder {
     uint64_t n_lost; /* log lines */
     bool is_open;
     bool is_full;
+    bool is_replying; /* rest[] is sent as the reader takes it, then the stream ends */
 } http_responder;
 
 static http_responder *http_of(const cw_responder *p)
@@ -169,6 +170,7 @@ static void reply_event(http_responder *h, cw_str body)
 {
     cw_responder_join_lines(body);
     h->base.on_event = NULL;
+    h->is_replying = true;
     h->rest[0] = CW_STR("event: message\ndata: ");
     h->rest[1] = body;
     h->rest[2] = CW_STR("\n\n");
@@ -225,7 +227,7 @@ static void on_end(cw_responder *p)
 static void on_drained(http_responder *h)
 {
     h->is_full = false;
-    if (h->rest[2].n) {
+    if (h->is_replying) {
         pump(h);
         return;
     }
