@@ -468,6 +468,7 @@ static bool write_batch(cw_audit *a)
         /* Switched off, and the file that was there before did not take these. */
         give_up(&a->lanes[SECURITY]);
         give_up(&a->lanes[CALLS]);
+        atomic_store(&a->is_failing, false);
         return true;
     }
     cw_code rc = CW_OK;

@@ -481,6 +481,20 @@ test("a file that cannot be written stops the start, not the running server", as
     assert.match(stderr, /audit: cannot open/);
 });
 
+test("a file that cannot be written is no trouble of a server whose audit is switched off", async () => {
+    const server = await startAudited();
+    rmSync(path.dirname(server.audit), { recursive: true });
+    assert.equal((await rpc(server, { method: "test.caller", id: 1 }, alice)).status, 200);
+    const health = async () => (await (await fetch(`${server.url}/healthz`)).json()).status;
+    await eventually(async () => (await health()) === "degraded", "a degraded health");
+    const { audit, ...rest } = JSON.parse(readFileSync(server.config, "utf8"));
+    assert.ok(audit.path);
+    writeFileSync(server.config, JSON.stringify(rest));
+    server.child.kill("SIGHUP");
+    await eventually(async () => (await health()) === "ok", "a good health");
+    await server.stop();
+});
+
 suite("causeway audit", () => {
     let server;
     before(async () => {
