@@ -18,7 +18,7 @@ import {
     untilTool,
 } from "./support/mcp.mjs";
 import { patience } from "./support/programs.mjs";
-import { Connection, eventually, openFiles, pause, request } from "./support/server.mjs";
+import { Connection, eventually, inParallel, openFiles, pause, request } from "./support/server.mjs";
 
 const watched = "test://watched-resource";
 const changed = (list) => `notifications/${list}/list_changed`;
@@ -302,6 +302,19 @@ suite("GET", () => {
         assert.deepEqual(await stream.rest(), []);
         await trigger(server, "tool_change");
         assert.equal((await newer.next()).method, changed("tools"));
+    });
+
+    test("of a session that opens two at the same moment stays: the two do not close each other", async (t) => {
+        const own = await startBridge({ plugins: ["conformance"], config: { loops: 4 } });
+        t.after(() => own.stop());
+        const pairs = [];
+        await inParallel(Array.from({ length: 200 }), 20, async () => {
+            const headers = await newSession(own);
+            pairs.push(await Promise.all([EventStream.get(own, headers), EventStream.get(own, headers)]));
+        });
+        await trigger(own, "tool_change");
+        const isTold = (pair) => pair.some(({ events }) => events.length > 0);
+        await eventually(() => pairs.every(isTold), "a message for each session", 20_000);
     });
 
     test("leaves without a trace", async () => {

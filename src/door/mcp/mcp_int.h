@@ -106,7 +106,8 @@ typedef struct cw_mcp_registry_entry {
     cw_list node; /* cw_list_remove(&entry->node) removes it */
     cw_str key;   /* lives as long as the owner */
     uint64_t hash;
-    int64_t since; /* of the stream of a session: when it was opened, wall clock in ms */
+    int64_t since;  /* of the stream of a session: when it was opened, wall clock in ms */
+    uint64_t order; /* of the stream of a session: among those of this process */
     void (*cancel)(struct cw_mcp_registry_entry *link); /* by the client */
 } cw_mcp_registry_entry;
 

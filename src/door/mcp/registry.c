@@ -220,8 +220,8 @@ void cw_mcp_close_all(cw_mcp *door, cw_runtime_loop *rl, const unsigned char num
 /* The message to the loops. */
 typedef struct closing {
     cw_mcp *door;
-    const cw_mcp_registry_entry *but; /* an address of this process: */
-    int64_t since;                    /* older streams are closed */
+    uint64_t order; /* within the process of the new stream: those with a lower one are closed */
+    int64_t since;  /* in other processes: older ones */
     char node[CW_NODE_TEXT];
     unsigned char number[CW_MCP_NUMBER];
 } closing;
@@ -250,7 +250,7 @@ void cw_mcp_on_closing(cw_runtime_loop *rl, cw_str bytes)
     cw_mcp_registry_entry *link = cw_mcp_registry_find(streams, key, NULL);
     while (link) {
         cw_mcp_registry_entry *next = cw_mcp_registry_find(streams, key, link);
-        if (is_own(c.node) ? link != c.but : is_older(link->since, &c))
+        if (is_own(c.node) ? link->order < c.order : is_older(link->since, &c))
             link->cancel(link);
         link = next;
     }
@@ -259,11 +259,14 @@ void cw_mcp_on_closing(cw_runtime_loop *rl, cw_str bytes)
 void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
                           const cw_fair_key *by, cw_mcp_registry_entry *but)
 {
+    /* Two loops may open streams at the same moment: the order decides which one stays. */
+    static atomic_uint_fast64_t order;
     closing c;
     but->since = cw_clock_wall_ms();
+    but->order = atomic_fetch_add(&order, 1) + 1;
     memset(&c, 0, sizeof c); /* also what lies between the members: it is copied as bytes */
     c.door = door;
-    c.but = but;
+    c.order = but->order;
     c.since = but->since;
     memcpy(c.node, cw_node_text(), sizeof c.node);
     memcpy(c.number, session->number, CW_MCP_NUMBER);
