@@ -11,6 +11,7 @@ import {
     EventStream,
     legacy,
     modern,
+    permissions,
     post,
     reloadBridge,
     startBridge,
@@ -18,6 +19,7 @@ import {
 } from "./support/mcp.mjs";
 import { startForger } from "./support/issuer.mjs";
 import { startScript } from "./support/mcp-script.mjs";
+import { scrape } from "./support/metrics.mjs";
 import { newFolder } from "./support/plugins.mjs";
 import { closeIdleConnections, runCauseway, writeConfig } from "./support/programs.mjs";
 import { eventually, soonEnded } from "./support/server.mjs";
@@ -34,7 +36,11 @@ const sourceOf = (upstream, more = {}) => ({
 
 async function scripted(t, options, source = {}, config = {}) {
     const upstream = await startScript(options);
-    const server = await startBridge({ plugins: [], config: { ...config, sources: [sourceOf(upstream, source)] } });
+    const server = await startBridge({
+        plugins: [],
+        roles: { anonymous: [...permissions, "view metrics"] },
+        config: { ...config, sources: [sourceOf(upstream, source)] },
+    });
     t.after(() => server.stop());
     await untilTool(server, "s.echo");
     return { upstream, server };
@@ -45,6 +51,16 @@ const metaOf = (upstream) => upstream.seen("tools/call").at(-1).message.params._
 const form = { message: "Which?", requestedSchema: { type: "object", properties: {} } };
 const question = { id: "q", method: "elicitation/create", params: form };
 const takenBack = { method: "notifications/cancelled", params: { requestId: "q", reason: "too late" } };
+
+// A call of a legacy client whose answer is a stream.
+function streamIn(server, session) {
+    const body = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "s.echo", arguments: {} } };
+    return EventStream.of(server, {
+        method: "POST",
+        body: JSON.stringify(body),
+        headers: { "Content-Type": "application/json", ...both, ...session },
+    });
+}
 
 async function openSession(server, capabilities = {}) {
     const params = { protocolVersion: "2025-11-25", capabilities, clientInfo: { name: "test", version: "1" } };
@@ -163,12 +179,7 @@ suite("a question that a legacy server takes back", { concurrency: true }, () =>
     test("is taken back at a legacy client, and its answer goes nowhere", async (t) => {
         const { upstream, server } = await asking(t);
         const session = await openSession(server, { elicitation: {} });
-        const body = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "s.echo", arguments: {} } };
-        const stream = await EventStream.of(server, {
-            method: "POST",
-            body: JSON.stringify(body),
-            headers: { "Content-Type": "application/json", ...both, ...session },
-        });
+        const stream = await streamIn(server, session);
         const asked = await stream.next();
         assert.equal(asked.method, "elicitation/create");
         upstream.mayTakeBack = true;
@@ -196,6 +207,36 @@ suite("a question that a legacy server takes back", { concurrency: true }, () =>
         const second = await modern(server, "tools/call", { name: "s.echo", arguments: {}, ...answers }, { meta });
         assert.equal(textOf(second.json.result), "without an answer");
         assert.equal(upstream.seen("tools/call").length, 1);
+    });
+});
+
+suite("a question whose legacy client leaves", { concurrency: true }, () => {
+    const running = async (server) => (await scrape(server)).value("causeway_calls_running");
+
+    // The call asks, its client leaves, and the server gets an answer.
+    async function leave(t, source, onAnswer) {
+        const { upstream, server } = await scripted(t, {}, source);
+        upstream.on["tools/call"] = async ({ session, reply }) => {
+            upstream.push(question, { session });
+            await eventually(() => upstream.answerTo("q"), "the answer", 20_000);
+            onAnswer(reply);
+        };
+        const stream = await streamIn(server, await openSession(server, { elicitation: {} }));
+        assert.equal((await stream.next()).method, "elicitation/create");
+        stream.close();
+        const { error } = await eventually(() => upstream.answerTo("q"), "the answer");
+        assert.equal(error.message, "The client has left.");
+        return server;
+    }
+
+    test("is refused, and the call goes on without an answer", async (t) => {
+        const server = await leave(t, {}, (reply) => reply({ content: [] }));
+        await eventually(async () => (await running(server)) === 0, "the end of the call");
+    });
+
+    test("stops the time limit no longer", async (t) => {
+        const server = await leave(t, { timeout: "1s" }, () => {});
+        await eventually(async () => (await running(server)) === 0, "the end of the call");
     });
 });
 

@@ -202,8 +202,13 @@ static cw_code on_become_task(cw_sink *sink)
 
 static void on_gone(cw_rpc_item *item)
 {
-    cw_mcp_park_leave(item->self);
-    cw_mcp_call_close(item->self);
+    cw_mcp_call *call = item->self;
+    cw_mcp_park_leave(call);
+    /* A call without its client may run on, and its time limit waits for the answers. Nothing that
+     * the refusal causes may be reported to a request that is gone. */
+    if (cw_call_set_sink(call->rl, item->call, NULL))
+        cw_mcp_elicit_refuse(call, "The client has left.");
+    cw_mcp_call_close(call);
 }
 
 /* The client has taken its request back; the link is that of a running call. */

@@ -374,10 +374,8 @@ static void close_asked(cw_mcp_elicitation *q)
     call->item->on_stopping = NULL;
 }
 
-/* The call decides what it does without the answers. */
-static void refuse_asked(cw_mcp_call *call, const char *why)
+void cw_mcp_elicit_refuse(cw_mcp_call *call, const char *why)
 {
-    cw_mcp_elicit_withdraw(call, why);
     for (cw_mcp_elicitation *q = call->asked; q; q = q->next) {
         if (!is_open(q))
             continue;
@@ -386,25 +384,27 @@ static void refuse_asked(cw_mcp_call *call, const char *why)
     }
 }
 
+/* A call that runs on decides what it does without the answers. */
+static void stop_waiting(cw_mcp_call *call, const char *why)
+{
+    if (!call->n_asked) {
+        give_up(call, why);
+        return;
+    }
+    cw_mcp_elicit_withdraw(call, why);
+    cw_mcp_elicit_refuse(call, why);
+}
+
 void cw_mcp_elicit_on_late(cw_deadline *d)
 {
-    static const char why[] = "The client did not answer in time.";
-    cw_mcp_call *call = CW_CONTAINER(d, cw_mcp_call, wait);
     cw_mcp_elicit_count(CW_STR("timeout"));
-    if (call->n_asked)
-        refuse_asked(call, why);
-    else
-        give_up(call, why);
+    stop_waiting(CW_CONTAINER(d, cw_mcp_call, wait), "The client did not answer in time.");
 }
 
 /* A stopping server does not wait for answers. */
 static void on_stopping(cw_rpc_item *item)
 {
-    cw_mcp_call *call = item->self;
-    if (call->n_asked)
-        refuse_asked(call, "The server is stopping.");
-    else
-        give_up(call, "The server is stopping.");
+    stop_waiting(item->self, "The server is stopping.");
 }
 
 /* An id that names the place, cannot be guessed, and is not that of another open question. */

@@ -111,6 +111,8 @@ void cw_mcp_elicit_reply_input(cw_mcp_call *call, const cw_outcome *outcome);
 void cw_mcp_elicit_take_back(cw_mcp_call *call, uint32_t number);
 /* Cancel the open questions at the client. */
 void cw_mcp_elicit_withdraw(cw_mcp_call *call, const char *why);
+/* Answer the open questions of a method that runs on: the client will not. */
+void cw_mcp_elicit_refuse(cw_mcp_call *call, const char *why);
 /* Drop the open questions. */
 void cw_mcp_elicit_drop(cw_mcp_call *call);
 void cw_mcp_elicit_on_late(cw_deadline *d);
