@@ -82,18 +82,19 @@ async function sendAll(server, n, connections = 16) {
     return (await Promise.all(parts.map(send))).join("");
 }
 
-async function start(t, { more = {}, source = {}, limits = {} } = {}) {
+// `others` are services with the same methods, whose names begin with other0, other1, …
+async function start(t, { more = {}, source = {}, limits = {}, others = [] } = {}) {
     const service = await startJobs();
-    const sources = [
-        {
-            name: "jobs",
-            url: service.url,
-            openrpc: writeOpenRpc(document),
-            methods: [{ method: "job.start", task: "always" }],
-            jobs: [{ ...rule, ...more }],
-            ...source,
-        },
-    ];
+    service.others = others;
+    const sources = [service, ...others].map(({ url }, i) => ({
+        name: i ? `other${i - 1}` : "jobs",
+        url,
+        ...(i ? { prefix: `other${i - 1}.` } : {}),
+        openrpc: writeOpenRpc(document),
+        methods: [{ method: "job.start", task: "always" }],
+        jobs: [{ ...rule, ...more }],
+        ...source,
+    }));
     const server = await startBridge({ plugins: [], config: { loops: 1, sources, mcp: { tasks: limits } } });
     t.after(() => server.stop());
     await untilTool(server, "job.start");
@@ -152,6 +153,28 @@ suite("a job", { concurrency: true }, () => {
         service.release();
         for (const id of ids) await untilStatus(server, id, "completed");
         assert.equal(service.most, 16);
+    });
+
+    test("that waits for its turn gets the place of one whose task is cancelled", async (t) => {
+        // One poll at once, and no call that cancels a job.
+        const { service, server } = await start(t, {
+            more: { cancel: undefined },
+            source: { connections: 4, timeout: "10m" },
+            others: [await startJobs()],
+        });
+        service.holds.add("job.status");
+        const first = await taskOf(server, "job.start", {});
+        await eventually(() => service.held.length === 1, "the poll of the first job");
+        service.holds.clear();
+        service.status = "complete";
+        const second = await taskOf(server, "job.start", {});
+        // A job of another service, with the same interval and begun later: the second is due before it is polled.
+        const [clock] = service.others;
+        await taskOf(server, "other0.job.start", {});
+        await eventually(() => clock.seen("job.status").length > 0, "a poll of the other service");
+        await cancelTask(server, first);
+        await untilStatus(server, first, "cancelled");
+        await untilStatus(server, second, "completed");
     });
 
     // A loop has 10,000 calls, those that are jobs included, and one caller three quarters of them.

@@ -120,6 +120,9 @@ static void stop_probe(cw_follower *f)
         return;
     f->probe = NULL;
     f->home->n_running--;
+    /* Its place is free: one that is due has no timer, and nothing else sends it. */
+    if (!cw_list_is_empty(&f->home->due))
+        cw_loop_defer(f->home->part->loop, &f->home->pump);
     cw_upstream_cancel(f->home->part->upstream, &q->req);
     cw_breaker_neutral(&f->home->part->remote->health->breaker, q->trial);
     free_probe(q);
