@@ -117,6 +117,23 @@ suite("the stream of a legacy server", { concurrency: true }, () => {
         assert.equal(textOf(await callToolWell(server, "s.echo", { message: "x" })), "x");
     });
 
+    test("announces a change while the lists are read: they are read once more", async (t) => {
+        const { upstream, server } = await scripted(t, {}, {}, { loops: 1 });
+        await untilStream(upstream);
+        upstream.on["tools/list"] = async ({ reply }) => {
+            delete upstream.on["tools/list"];
+            const { tools } = upstream;
+            upstream.tools = [echoTool(), echoTool("late")];
+            upstream.push(changed);
+            // Its answer shows that what came before it was read.
+            upstream.push({ id: "ping", method: "ping" });
+            await eventually(() => upstream.answerTo("ping"), "the answer");
+            reply({ tools });
+        };
+        upstream.push(changed);
+        await untilTool(server, "s.late");
+    });
+
     test("is opened in the session of each caller before its first call", async (t) => {
         const { upstream, server } = await scripted(t, {});
         await untilStream(upstream);

@@ -271,7 +271,8 @@ static void refresh_later(cw_registry_item *item)
 {
     uint64_t ms = item->remote ? item->remote->refresh_ms : 0;
     uint32_t dice = 0;
-    if (ms == 0 || item->is_gone)
+    /* The service may have announced another change while it was asked: that is sooner. */
+    if (ms == 0 || item->is_gone || item->retry_at)
         return;
     (void)!cw_random_bytes(&dice, sizeof dice, NULL);
     ms = ms - ms / 10 + dice % (ms / 5 + 1);
