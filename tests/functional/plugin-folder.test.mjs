@@ -117,6 +117,22 @@ test("a replaced plugin serves new calls, and the old one finishes those that ru
     await server.stop();
 });
 
+test("the gauge of workers does not count those of a replaced plugin", async (t) => {
+    const folder = newFolder("plugins");
+    compilePlugin(folder, "one", versionSource("one", "1.0", "one.tell"));
+    const second = compilePlugin(newFolder("ready"), "one", versionSource("one", "2.0", "one.tell"));
+    const server = await start(folder, { top: { loops: 1 } });
+    t.after(() => server.stop());
+    await untilTools(server, "one.tell");
+    const workers = async () => (await scrape(server)).value("causeway_plugin_workers");
+    assert.equal(await version(server, "one.tell"), "1.0");
+    assert.equal(await workers(), 1);
+    copyFileSync(second, path.join(folder, ".one.new"));
+    renameSync(path.join(folder, ".one.new"), path.join(folder, "one.so"));
+    await eventually(async () => (await version(server, "one.tell")) === "2.0", "version 2.0");
+    await eventually(async () => (await workers()) === 1, "one worker in the gauge");
+});
+
 test("no call is lost while a plugin is replaced again and again", async () => {
     const folder = newFolder("plugins");
     const sources = ["1.0", "2.0"].map((v) => versionSource("one", v, "one.tell"));

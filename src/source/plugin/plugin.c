@@ -633,11 +633,16 @@ static void take_back(cw_plugin_scheduler *part, cw_worker *w)
     w->n_sent = w->n_slow = 0;
 }
 
+/* One worker less in the gauge. */
+static void uncount_worker(const cw_plugin_scheduler *part)
+{
+    cw_metrics_add(CW_METRIC_PLUGIN_WORKERS, cw_source_slot(&part->plugin->base), 0, 0, -1);
+}
+
 static void count_exit(const cw_plugin_scheduler *part, cw_metrics_exit reason)
 {
-    uint32_t slot = cw_source_slot(&part->plugin->base);
-    cw_metrics_count(CW_METRIC_PLUGIN_EXITS, slot, reason, 0);
-    cw_metrics_add(CW_METRIC_PLUGIN_WORKERS, slot, 0, 0, -1);
+    cw_metrics_count(CW_METRIC_PLUGIN_EXITS, cw_source_slot(&part->plugin->base), reason, 0);
+    uncount_worker(part);
 }
 
 static void on_dead(cw_worker *w)
@@ -832,6 +837,9 @@ static void close_scheduler(cw_plugin_scheduler *part, bool now)
         cw_deadline_clear(&w->idle);
         drop(part, &w->sent);
         w->n_sent = 0;
+        /* One that is dead or closed was counted when that happened. */
+        if (w->state < CW_WORKER_DEAD)
+            uncount_worker(part);
         cw_worker_close(w, now);
     }
     check_gone(part);
