@@ -373,6 +373,45 @@ TEST(calls_behind_a_dead_one_are_sent_again)
         plugin_call_done(&p[i]);
 }
 
+static void call_from(plugin_call *p, const char *peer, const char *method, const char *params)
+{
+    *p = (plugin_call){.call.peer = cw_str_from(peer)};
+    assert_int_equal(plugin_call_start(p, &r.loop, r.source, method, params), CW_OK);
+}
+
+/* A worker is kept from a caller whose call runs already, and is then for the others. */
+TEST(a_call_that_is_sent_again_does_not_keep_a_worker_from_others)
+{
+    const char *const ada = "192.0.2.1", *const bob = "198.51.100.1";
+    const char *const text = "{\"message\":\"x\"}";
+    plugin_call slow, first, dies, behind, waits;
+    r.opts.workers = 2;
+    plugin_fixture_load(&r, "echo");
+    warm_up("test.echo", text);
+    call_from(&slow, ada, "test.sleep", "{\"ms\":60000}");
+    call_from(&first, bob, "test.echo", text);
+    plugin_fixture_until(&r, &first.n_done, 1, 5000);
+    int pid = (int)first.call.pid;
+    kill(pid, SIGSTOP);
+    call_from(&dies, bob, "test.echo", text);
+    call_from(&behind, ada, "test.echo", text);
+    call_from(&waits, bob, "test.sleep", "{\"ms\":1}");
+    assert_int_equal(dies.call.pid, pid);
+    /* On a slow machine the method is not quick, and the call waits with the same outcome. */
+    assert_true(behind.call.pid == 0 || behind.call.pid == pid);
+    kill(pid, SIGKILL);
+    plugin_fixture_until(&r, &waits.n_done, 1, 5000);
+    assert_int_equal(waits.kind, CW_OUTCOME_RESULT);
+    assert_int_equal(dies.fault, CW_FAULT_DIED);
+    assert_int_equal(behind.n_done, 0);
+    plugin_call_cancel(&slow);
+    plugin_fixture_until(&r, &behind.n_done, 1, 5000);
+    assert_int_equal(behind.kind, CW_OUTCOME_RESULT);
+    plugin_call *const all[] = {&slow, &first, &dies, &behind, &waits};
+    for (size_t i = 0; i < CW_COUNT(all); i++)
+        plugin_call_done(all[i]);
+}
+
 /* ---- the breaker ---- */
 
 TEST(a_method_that_keeps_dying_is_paused_alone)
@@ -712,6 +751,7 @@ int main(int argc, char **argv)
         T(a_worker_over_its_memory_limit_dies_alone),
         T(an_idle_worker_that_is_killed_is_replaced),
         T(calls_behind_a_dead_one_are_sent_again),
+        T(a_call_that_is_sent_again_does_not_keep_a_worker_from_others),
         T(a_method_that_keeps_dying_is_paused_alone),
         T(healthy_calls_in_between_keep_a_method_from_being_paused),
         T(a_plugin_that_does_not_start_is_paused_and_comes_back),

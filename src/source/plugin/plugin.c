@@ -307,13 +307,19 @@ static bool choose(cw_plugin_scheduler *part, cw_plugin_op *op, choice *ret)
     return ret->worker != NULL;
 }
 
+/* Those that were sent before come first. A worker that is kept from one caller is for the others:
+ * a call that cannot have it must not stop them. */
 static choice next_choice(cw_plugin_scheduler *part)
 {
     choice found = {.op = NULL};
-    if (!op_ring_is_empty(&part->again))
-        return choose(part, part->again.next, &found) ? found : (choice){.op = NULL};
+    const uint32_t most = part->plugin->opts.workers + CW_PLUGIN_MAX_CALLERS_TRIED;
+    cw_plugin_op *op = part->again.next;
+    for (uint32_t n = most; op != &part->again && n; n--, op = op->next) {
+        if (choose(part, op, &found))
+            return found;
+    }
     cw_fair_item *item = cw_fair_first(&part->waiting);
-    for (uint32_t n = part->plugin->opts.workers + CW_PLUGIN_MAX_CALLERS_TRIED; item && n; n--) {
+    for (uint32_t n = most; item && n; n--) {
         if (choose(part, CW_CONTAINER(item, cw_plugin_op, place), &found))
             return found;
         item = cw_fair_next_caller(&part->waiting, item);
@@ -325,13 +331,14 @@ static choice next_choice(cw_plugin_scheduler *part)
 static cw_code send_waiting(cw_plugin_scheduler *part, const choice *c)
 {
     cw_plugin_op *op = c->op;
+    cw_plugin_op *behind = op->next; /* in `again` */
     bool is_placed = op->place.group != NULL;
     if (!is_placed)
         op_unlink(op);
     cw_code rc = send_to(c->worker, op, c->is_quick);
     if (rc == CW_LIMIT && c->worker->n_sent > 0) {
         if (!is_placed)
-            op_insert(part->again.next, op);
+            op_insert(behind, op);
         return CW_AGAIN;
     }
     if (is_placed)
