@@ -140,6 +140,33 @@ suite("the log level of a legacy server", { concurrency: true }, () => {
         );
     });
 
+    test("is set by the next call where the first one was cancelled before it was set", async (t) => {
+        const { upstream, server } = await scripted(t, { capabilities: { logging: {} } });
+        upstream.on["logging/setLevel"] = () => {};
+        const session = await openSession(server);
+        const first = callIn(server, session);
+        await eventually(() => levels(upstream).length === 1, "the first level");
+        upstream.on["logging/setLevel"] = ({ reply }) => reply({});
+        const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
+        assert.equal((await post(server, "/mcp", cancelled, { ...both, ...session })).status, 202);
+        await first;
+        assert.match((await callIn(server, session)).text, /done/);
+        assert.match((await callIn(server, session)).text, /done/);
+        assert.deepEqual(levels(upstream), ["info", "info"]);
+    });
+
+    test("that is lost with its connection is set by the next call", async (t) => {
+        const { upstream, server } = await scripted(t, { capabilities: { logging: {} } });
+        upstream.on["logging/setLevel"] = ({ response }) => {
+            upstream.on["logging/setLevel"] = ({ reply }) => reply({});
+            response.destroy();
+        };
+        const session = await openSession(server);
+        assert.match((await callIn(server, session)).text, /done/);
+        assert.match((await callIn(server, session)).text, /done/);
+        assert.deepEqual(levels(upstream), ["info", "info"]);
+    });
+
     test("is not set where the server has no log lines, or the client wants none", async (t) => {
         const [without, unwanted] = await Promise.all([
             scripted(t, {}),

@@ -351,6 +351,17 @@ bool cw_relay_sessions_raise_level(cw_relay_sessions *t, const cw_relay_ticket *
     return is_higher;
 }
 
+/* A lower level that it was asked for before may be asked for twice, which does no harm. */
+void cw_relay_sessions_forget_level(cw_relay_sessions *t, const cw_relay_ticket *ticket,
+                                    unsigned level)
+{
+    pthread_mutex_lock(&t->lock);
+    session *s = find(t, ticket->key);
+    if (s && s->level == level)
+        s->level = 0;
+    pthread_mutex_unlock(&t->lock);
+}
+
 /* ---- sessions that have ended ---- */
 
 /* The first one that was ended, and is forgotten with this. */

@@ -139,6 +139,9 @@ void cw_relay_sessions_drop_stream(cw_relay_sessions *t, const cw_relay_ticket *
  * lines only. */
 bool cw_relay_sessions_raise_level(cw_relay_sessions *t, const cw_relay_ticket *ticket,
                                    unsigned level);
+/* The server was not asked for that level after all: the next call that wants it asks. */
+void cw_relay_sessions_forget_level(cw_relay_sessions *t, const cw_relay_ticket *ticket,
+                                    unsigned level);
 /* Whether the server has log levels. */
 bool cw_relay_sessions_has_logging(cw_relay_sessions *t);
 /* Every session that the server has still, one after another: none is used any more. */

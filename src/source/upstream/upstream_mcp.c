@@ -467,6 +467,12 @@ static void doubt_era(const call *c, const cw_upstream_reply *reply)
         cw_relay_sessions_forget_era(c->x.home->sessions);
 }
 
+static void forget_level(const call *c)
+{
+    cw_relay_sessions_forget_level(c->x.home->sessions, &c->x.ticket,
+                                   cw_relay_level(c->outer->relay->log_level));
+}
+
 static cw_code send_call(call *c, cw_err *err);
 static void fail_call(call *c, cw_code rc, const char *why);
 
@@ -488,6 +494,8 @@ static void on_call_end(exchange *x, const cw_upstream_reply *reply)
     bool is_lost = status == 404 && x->ticket.id[0];
     bool was_level = c->is_setting_level;
     c->is_setting_level = false;
+    if (was_level && reply->end != CW_CLIENT_OK)
+        forget_level(c);
     if (was_level && !is_lost) {
         go_on(c); /* whatever it says to the level */
         return;
@@ -594,6 +602,8 @@ static cw_code send_level(call *c, cw_err *err)
     cw_upstream_exchange_set_headers(x, CW_STR("logging/setLevel"), CW_STR(""));
     cw_code rc = cw_upstream_exchange_send(x, /* has_body= */ true, /* is_delete= */ false, err);
     c->is_setting_level = rc == CW_OK;
+    if (rc)
+        forget_level(c);
     return rc;
 }
 
@@ -722,6 +732,8 @@ static void cancel_request(cw_upstream *upstream, cw_upstream_req *req)
         return;
     bool is_running = cw_list_is_in(&c->x.inner.node) && !c->is_setting_level;
     req->mcp_call = NULL;
+    if (c->is_setting_level)
+        forget_level(c);
     if (is_running && !c->x.ticket.is_modern && !req->relay->is_stream) {
         CW_CLEANUP(cw_buf_done) cw_buf text;
         cw_buf_init(&text, BODY_MAX);

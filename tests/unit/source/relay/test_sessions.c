@@ -168,6 +168,19 @@ TEST(the_log_level_of_a_session_only_rises)
     assert_false(cw_relay_sessions_raise_level(&table, &bob, 0));
 }
 
+TEST(a_log_level_that_was_not_set_is_asked_for_again)
+{
+    cw_relay_ticket ada = open_session("ada", 1);
+    learn("{\"result\":{\"capabilities\":{\"logging\":{}}}}");
+    assert_true(cw_relay_sessions_raise_level(&table, &ada, 3));
+    cw_relay_sessions_forget_level(&table, &ada, 3);
+    assert_true(cw_relay_sessions_raise_level(&table, &ada, 3));
+    /* A higher one was asked for meanwhile. */
+    assert_true(cw_relay_sessions_raise_level(&table, &ada, 4));
+    cw_relay_sessions_forget_level(&table, &ada, 3);
+    assert_false(cw_relay_sessions_raise_level(&table, &ada, 4));
+}
+
 TEST(all_sessions_end_at_the_end_but_those_without_an_id)
 {
     cw_relay_ticket ticket = open_session("ada", 1);
@@ -197,6 +210,7 @@ int main(void)
         WITH_TABLE(a_call_is_found_by_its_id_or_where_it_is_the_only_one),
         WITH_TABLE(a_lost_session_leaves_its_calls_without_a_route),
         WITH_TABLE(the_log_level_of_a_session_only_rises),
+        WITH_TABLE(a_log_level_that_was_not_set_is_asked_for_again),
         WITH_TABLE(all_sessions_end_at_the_end_but_those_without_an_id),
     };
     return cmocka_run_group_tests_name("sessions", tests, NULL, NULL);
