@@ -35,6 +35,7 @@ typedef struct http_upstream {
     cw_secrets session;     /* what the login returned */
     cw_arena session_texts; /* its texts */
     unsigned depth;         /* of loops over the waiting requests: their owners may close this */
+    bool was_late;          /* the last login took longer than its token was good */
     bool is_closing;
     void (*on_closed)(void *ctx);
     void *closed_ctx;
@@ -367,6 +368,7 @@ static void on_login_failed(cw_upstream_login *login, cw_client_end end, const c
     if (h->init_call.ctx)
         cw_client_cancel(h->client, &h->init_call);
     h->state = LOGIN_NONE;
+    h->was_late = false;
     fail_waiting(h, end, why);
 }
 
@@ -422,11 +424,22 @@ static cw_code send_init_call(cw_upstream_login *login, cw_err *err)
     return rc;
 }
 
+/* The token may expire before the initial calls are over, and perhaps it was an old one. One more
+ * login has a new token; a third one would not help either. */
 static void on_logged_in(cw_upstream_login *login)
 {
     http_upstream *h = of_login(login);
     h->state = LOGIN_DONE;
-    send_waiting(h);
+    bool is_late = !is_logged_in(h) && !cw_list_is_empty(&h->waiting);
+    if (is_late && h->was_late) {
+        on_login_failed(login, CW_CLIENT_CONNECT, "the login takes longer than its token is good");
+        return;
+    }
+    h->was_late = is_late;
+    if (is_late)
+        log_in(h);
+    else
+        send_waiting(h);
 }
 
 static const cw_upstream_login_ops login_ops = {

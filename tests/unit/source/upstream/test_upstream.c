@@ -563,6 +563,76 @@ TEST(a_token_goes_with_the_login_too)
     fake_server_stop(&t);
 }
 
+#define SHORT_LIVED                                                                                \
+    {                                                                                              \
+        DO_READ, DO_SEND(TOKEN(37, "{\"access_token\":\"aaa\",\"expires_in\":1}")), DO_CLOSE       \
+    }
+
+/* An initial call has come and is held until the token, which is good for a second, is over. */
+static void outlive_token(road *r, fake_server *f)
+{
+    see(r, f);
+    uint64_t end = cw_loop_now(&r->b.loop) + 1000;
+    client_run_until(&r->b, cw_loop_now(&r->b.loop) >= end);
+    fake_server_release(f);
+}
+
+TEST(a_login_that_outlives_its_token_is_done_again)
+{
+    static const fake_step short_lived[] = SHORT_LIVED;
+    static const fake_step tokens[] = {DO_READ, DO_SEND(TOKEN(22, "{\"access_token\":\"bbb\"}")),
+                                       DO_CLOSE};
+    static const fake_step script[] = {
+        DO_READ, DO_HOLD, DO_SEND(LOGIN(2, "sid=x")), DO_READ, DO_SEND(LOGIN(3, "sid=y")),
+        DO_READ, DO_HOLD, DO_SEND(ANSWER(1)),         DO_END};
+    fake_server f, t;
+    road r;
+    char url[64];
+    sent a = {0};
+    n_seen = 0;
+    fake_server_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&t, SCRIPTS(short_lived, tokens), 2);
+    cw_config_remote config = with_token(&t, url);
+    config.init_calls = (cw_config_preludes){login, 1};
+    open_road(&r, config, f.port);
+    ask_for(&r, &a);
+    outlive_token(&r, &f);
+    assert_non_null(strstr(see(&r, &f), "\r\nAuthorization: Bearer bbb\r\n"));
+    fake_server_release(&f);
+    wait_for(&r, &a, 200);
+    close_road(&r);
+    fake_server_stop(&f);
+    fake_server_stop(&t);
+}
+
+TEST(a_login_that_outlives_every_token_fails_and_does_not_go_on_for_ever)
+{
+    static const fake_step tokens[] = SHORT_LIVED;
+    static const fake_step script[] = {DO_READ, DO_HOLD, DO_SEND(LOGIN(2, "sid=x")),
+                                       DO_READ, DO_HOLD, DO_SEND(LOGIN(3, "sid=y")),
+                                       DO_END};
+    fake_server f, t;
+    road r;
+    char url[64];
+    sent a = {0};
+    n_seen = 0;
+    fake_server_start(&f, SCRIPTS(script), 1);
+    fake_server_start(&t, SCRIPTS(tokens, tokens), 2);
+    cw_config_remote config = with_token(&t, url);
+    config.init_calls = (cw_config_preludes){login, 1};
+    open_road(&r, config, f.port);
+    ask_for(&r, &a);
+    outlive_token(&r, &f);
+    outlive_token(&r, &f);
+    client_run_until(&r.b, a.calls);
+    assert_int_equal(a.end, CW_CLIENT_CONNECT);
+    assert_string_equal(a.why, "the login takes longer than its token is good");
+    assert_int_equal(atomic_load(&t.requests), 2);
+    close_road(&r);
+    fake_server_stop(&f);
+    fake_server_stop(&t);
+}
+
 TEST(a_token_that_is_over_at_once_is_not_asked_for_for_ever)
 {
     static const fake_step tokens[] = {DO_READ,
@@ -701,6 +771,8 @@ int main(void)
         cmocka_unit_test(an_upstream_may_end_when_the_login_fails),
         cmocka_unit_test(an_upstream_may_end_when_the_login_has_succeeded),
         cmocka_unit_test(a_token_goes_with_the_login_too),
+        cmocka_unit_test(a_login_that_outlives_its_token_is_done_again),
+        cmocka_unit_test(a_login_that_outlives_every_token_fails_and_does_not_go_on_for_ever),
         cmocka_unit_test(a_token_that_is_over_at_once_is_not_asked_for_for_ever),
         cmocka_unit_test(a_token_that_is_none_is_told),
         cmocka_unit_test(an_upstream_can_close_while_it_waits_for_a_token),
