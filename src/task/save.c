@@ -95,7 +95,9 @@ cw_code cw_task_save(cw_task *task)
 {
     pthread_mutex_lock(&task->table->lock);
     task->is_saving = task->table->store != NULL;
-    bool is_told_later = cw_task_queue(task) && task->loop;
+    /* One that was cancelled meanwhile ends on its loop before its row is written. */
+    bool has_ended = task->status >= CW_TASK_COMPLETED;
+    bool is_told_later = cw_task_queue(task) && task->loop && !has_ended;
     pthread_mutex_unlock(&task->table->lock);
     return is_told_later ? CW_AGAIN : CW_OK;
 }

@@ -106,7 +106,8 @@ typedef struct cw_task_ops {
 /* Its call runs on this loop from now on. The functions are called there, until cw_task_leave. False:
  * it was cancelled already. */
 bool cw_task_run(cw_task *task, cw_loop *loop, const cw_task_ops *ops, void *self);
-/* Write its row. CW_AGAIN: on_saved follows, also if that failed; CW_OK: there is no store. */
+/* Write its row. CW_AGAIN: on_saved follows, also if that failed; CW_OK: there is no store, or the task
+ * has ended already. */
 CW_MUST_USE cw_code cw_task_save(cw_task *task);
 /* The index of that loop; UINT32_MAX: its call does not run. */
 uint32_t cw_task_loop(cw_task *task);

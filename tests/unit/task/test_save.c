@@ -277,6 +277,54 @@ TEST(a_cancel_at_another_server_stays_and_the_call_ends)
     stop(&one);
 }
 
+/* What the loop of a task was told. */
+typedef struct told {
+    cw_loop loop;
+    bool is_cancelled;
+} told;
+
+static void on_saved(void *self)
+{
+    (void)self;
+}
+
+static void on_cancel(void *self)
+{
+    told *t = self;
+    t->is_cancelled = true;
+}
+
+static void on_end(void *self)
+{
+    told *t = self;
+    cw_loop_end(&t->loop);
+}
+
+TEST(saving_a_task_that_was_cancelled_already_waits_for_nothing)
+{
+    static const cw_task_ops ops = {.on_saved = on_saved, .on_cancel = on_cancel, .on_end = on_end};
+    told t = {0};
+    cw_task *task = NULL;
+    cw_task_start one = {.owner = CW_STR("+1"), .tool = CW_STR("t"), .method = CW_STR("m")};
+    server s = start(/* may_create= */ true);
+    assert_int_equal(cw_loop_init(&t.loop, 1024, &err), CW_OK);
+    assert_int_equal(cw_tasks_add(s.tasks, &roomy, &one, &task), CW_OK);
+    assert_true(cw_task_run(task, &t.loop, &ops, &t));
+    assert_int_equal(cw_tasks_cancel(s.tasks, cw_task_id(task), /* db= */ NULL, &err), CW_OK);
+    /* Its request is answered now: its call may end before the row is written. */
+    assert_int_equal(cw_task_save(task), CW_OK);
+    cw_loop_run(&t.loop);
+    assert_true(t.is_cancelled);
+    cw_task_leave(task);
+    cw_tasks_flush(s.tasks, 5000);
+    server two = start(/* may_create= */ false);
+    assert_true(has_state(&two, cw_task_id(task), "\"cancelled\""));
+    cw_task_unref(task);
+    cw_loop_done(&t.loop);
+    stop(&two);
+    stop(&s);
+}
+
 static cw_code insert_row(cw_db *db, const char *id, const char *process, int64_t alive,
                           int64_t status)
 {
@@ -689,6 +737,7 @@ int main(void)
         T(a_task_of_another_server_is_read_from_its_row),
         T(a_message_from_before_the_row_is_read_by_another_server),
         T(a_cancel_at_another_server_stays_and_the_call_ends),
+        T(saving_a_task_that_was_cancelled_already_waits_for_nothing),
         T(a_task_whose_process_is_gone_has_failed),
         T(a_task_of_a_lost_server_fails_after_its_lease_though_no_other_server_was_seen),
         T(a_server_past_its_lease_takes_over_the_ends_that_others_have_written),
