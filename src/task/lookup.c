@@ -394,6 +394,9 @@ static void done(cw_store_job *job, cw_code rc)
         tasks->is_closed = true;
     else
         ask_to_look(tasks);
+    /* The queue of the store is full, and nothing would ask again for those that wait. */
+    if (!tasks->is_looking)
+        fail_all(&tasks->lookups, CW_LIMIT);
     pthread_mutex_unlock(&tasks->lock);
 }
 

@@ -615,6 +615,51 @@ TEST(lookups_have_a_ceiling_for_each_owner_and_in_all)
     stop(&s);
 }
 
+static cw_code run_nothing(cw_store_job *job, cw_db *db, cw_err *problem)
+{
+    (void)job;
+    (void)db;
+    (void)problem;
+    return CW_OK;
+}
+
+static void done_nothing(cw_store_job *job, cw_code rc)
+{
+    (void)job;
+    (void)rc;
+}
+
+TEST(lookups_that_wait_fail_when_the_queue_of_the_store_is_full)
+{
+    static cw_store_job many[CW_STORE_MAX_JOBS];
+    blocker b = {.job = {.run = run_blocker, .done = done_blocker}};
+    found f = {0};
+    cw_task_lookup *lookup;
+    char id[CW_TASK_ID];
+    make_id(id, 'a');
+    server s = start(/* may_create= */ true);
+    assert_int_equal(cw_loop_init(&f.loop, 1024, &err), CW_OK);
+    assert_int_equal(cw_store_ask(s.store, &b.job), CW_OK);
+    until_set(&b.is_running);
+    for (unsigned i = 0; i < CW_STORE_MAX_JOBS; i++) {
+        many[i] = (cw_store_job){.run = run_nothing, .done = done_nothing};
+        assert_int_equal(cw_store_ask(s.store, &many[i]), CW_OK);
+    }
+    /* It comes while an earlier lookup runs, and that one ends. */
+    s.tasks->is_looking = true;
+    const cw_task_query query = {
+        .owner = CW_STR("+1"), .id = cw_str_from(id), .loop = &f.loop, .fn = on_found, .ctx = &f};
+    assert_int_equal(cw_tasks_look_up(s.tasks, &query, &lookup), CW_OK);
+    s.tasks->look.done(&s.tasks->look, CW_OK);
+    assert_int_equal(s.tasks->n_lookups, 0);
+    cw_loop_run(&f.loop);
+    assert_int_equal(f.rc, CW_LIMIT);
+    cw_loop_done(&f.loop);
+    atomic_store(&b.may_end, true);
+    until_set(&b.is_done);
+    stop(&s);
+}
+
 TEST(a_row_that_makes_no_sense_is_left_out)
 {
     char id[CW_TASK_ID];
@@ -745,6 +790,7 @@ int main(void)
         T(all_who_use_a_task_of_another_server_share_one_copy),
         T(rows_for_which_there_is_no_room_are_looked_up),
         T(lookups_have_a_ceiling_for_each_owner_and_in_all),
+        T(lookups_that_wait_fail_when_the_queue_of_the_store_is_full),
         T(a_row_that_makes_no_sense_is_left_out),
         T(without_a_database_tasks_are_in_memory_and_unknown_ones_may_come),
         T(without_a_database_a_task_that_has_ended_leaves_when_its_time_is_over),
