@@ -6,6 +6,10 @@
 #include "task/tasks_int.h"
 
 #define OLD_ID 66u /* digits of the ids of earlier versions */
+/* After the time of a task: its server writes its end, and the next tick reads that. */
+#define LATE_MS 3000
+#define OVER "The time of the task is over."
+#define OVER_ERROR "{\"code\":-32603,\"message\":\"" OVER "\"}"
 
 struct cw_task_lookup {
     cw_list node; /* of `lookups` or `found` */
@@ -233,10 +237,23 @@ static void stop_following(cw_task *t)
     cw_task_unref(t);
 }
 
+/* Its row may be gone: then no reading would ever end it. */
+static void end_late(cw_task *t, int64_t now)
+{
+    const cw_db_task end = {.status = CW_TASK_FAILED,
+                            .message = CW_STR(OVER),
+                            .payload = CW_STR(OVER_ERROR),
+                            .ended = now};
+    if (t->until + LATE_MS <= now)
+        take_row(t, &end);
+}
+
 bool cw_tasks_refresh(cw_tasks *tasks)
 {
+    int64_t now = cw_clock_wall_ms();
     CW_LIST_EACH_SAFE (node, &tasks->followed) {
         cw_task *t = CW_CONTAINER(node, cw_task, follow_node);
+        end_late(t, now);
         if (cw_task_is_watched(t) && t->status < CW_TASK_COMPLETED)
             cw_task_queue_check(t);
         else

@@ -142,7 +142,8 @@ void cw_task_lookup_leave(cw_task_lookup *lookup);
 bool cw_task_is_elsewhere(const cw_task *task);
 /* The number of the server in its id; 0: not known. */
 uint32_t cw_task_server(cw_str id);
-/* Read the row of such a task with each tick, while it is watched. `by` is the caller whose share it takes
+/* Read the row of such a task with each tick, while it is watched. It fails soon after its time is over, also
+ * without a row. `by` is the caller whose share it takes
  * (access/fair_key.h). CW_LIMIT: too many are followed; CW_NOMEM. */
 CW_MUST_USE cw_code cw_task_follow(cw_task *task, const cw_fair_key *by);
 /* Another server has ended this task: compare it with its row. */

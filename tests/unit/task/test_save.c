@@ -504,6 +504,47 @@ TEST(followed_tasks_have_a_ceiling_and_callers_have_shares)
     stop(&s);
 }
 
+static void on_task_change(void *ctx, cw_str id)
+{
+    (void)id;
+    cw_loop_end(ctx);
+}
+
+/* The database removes rows whose time is over, also before they are read. */
+TEST(a_followed_task_whose_row_is_gone_fails_when_its_time_is_over)
+{
+    const cw_fair_key by = {{1, 2, 3}};
+    found f;
+    cw_loop loop;
+    server one = start(/* may_create= */ true);
+    cw_task *task = add(&one);
+    cw_tasks_flush(one.tasks, 5000);
+    server two = start(/* may_create= */ false);
+    assert_int_equal(cw_loop_init(&loop, 1024, &err), CW_OK);
+    cw_tasks_set_listener(
+        two.tasks, &(cw_tasks_listener){.loop = &loop, .on_change = on_task_change, .ctx = &loop});
+    cw_task *copy = look_up(&two, CW_STR("+1"), cw_task_id(task), /* cancels= */ false, &f);
+    cw_task_watch(copy, 1);
+    assert_int_equal(cw_task_follow(copy, &by), CW_OK);
+    temp_db_run("DELETE FROM task");
+    /* Its server has a moment to write its end. */
+    copy->until = cw_clock_wall_ms();
+    tick(&two, /* has_others= */ true);
+    assert_int_equal(cw_task_status_of(copy), CW_TASK_WORKING);
+    copy->until = cw_clock_wall_ms() - 60000;
+    tick(&two, /* has_others= */ true);
+    assert_int_equal(cw_task_status_of(copy), CW_TASK_FAILED);
+    assert_string_equal(copy->message, "The time of the task is over.");
+    assert_false(cw_list_is_in(&copy->follow_node));
+    cw_loop_run(&loop); /* those who watch it are told */
+    cw_task_watch(copy, -1);
+    cw_task_unref(copy);
+    cw_task_unref(task);
+    stop(&two);
+    stop(&one);
+    cw_loop_done(&loop);
+}
+
 TEST(all_who_use_a_task_of_another_server_share_one_copy)
 {
     found f;
@@ -787,6 +828,7 @@ int main(void)
         T(a_task_of_a_lost_server_fails_after_its_lease_though_no_other_server_was_seen),
         T(a_server_past_its_lease_takes_over_the_ends_that_others_have_written),
         T(followed_tasks_have_a_ceiling_and_callers_have_shares),
+        T(a_followed_task_whose_row_is_gone_fails_when_its_time_is_over),
         T(all_who_use_a_task_of_another_server_share_one_copy),
         T(rows_for_which_there_is_no_room_are_looked_up),
         T(lookups_have_a_ceiling_for_each_owner_and_in_all),
