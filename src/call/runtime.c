@@ -222,7 +222,8 @@ static message_copy *make_copy(cw_runtime_loop *rl, cw_caller *caller, cw_runtim
     return c;
 }
 
-static void post(cw_runtime_loop *rl, cw_caller *caller, cw_runtime_fn fn, cw_str bytes)
+/* False: it is lost. */
+static bool post(cw_runtime_loop *rl, cw_caller *caller, cw_runtime_fn fn, cw_str bytes)
 {
     message_copy *c = make_copy(rl, caller, fn, bytes);
     if (c)
@@ -230,16 +231,16 @@ static void post(cw_runtime_loop *rl, cw_caller *caller, cw_runtime_fn fn, cw_st
     else
         cw_log(CW_LOG_WARN, "call", "message to event loop dropped",
                CW_KN("loop", rl->loop->index));
+    return c != NULL;
 }
 
-void cw_runtime_send(cw_runtime_loop *from, uint32_t index, cw_caller *caller, cw_runtime_fn fn,
+bool cw_runtime_send(cw_runtime_loop *from, uint32_t index, cw_caller *caller, cw_runtime_fn fn,
                      cw_str bytes)
 {
     cw_runtime_loop *rl = loop_at(from->runtime, index);
     if (rl == from)
         fn(rl, bytes);
-    else if (rl)
-        post(rl, caller, fn, bytes);
+    return rl == from || (rl && post(rl, caller, fn, bytes));
 }
 
 void cw_runtime_post(cw_runtime *runtime, uint32_t index, cw_runtime_fn fn, cw_str bytes)

@@ -88,9 +88,9 @@ typedef void (*cw_runtime_fn)(cw_runtime_loop *rl, cw_str bytes);
 /* The same from the main thread, to one loop. One that does not exist is ignored. */
 void cw_runtime_post(cw_runtime *runtime, uint32_t index, cw_runtime_fn fn, cw_str bytes);
 void cw_runtime_broadcast(cw_runtime_loop *from, cw_runtime_fn fn, cw_str bytes);
-/* The same for one loop, by its index; an unknown index is ignored. The caller (NULL: none) is kept
- * until fn has returned: its address may be among the bytes. */
-void cw_runtime_send(cw_runtime_loop *from, uint32_t index, cw_caller *caller, cw_runtime_fn fn,
+/* The same for one loop, by its index. The caller (NULL: none) is kept until fn has returned: its address
+ * may be among the bytes. False: no loop has this index, or it cannot be reached. */
+bool cw_runtime_send(cw_runtime_loop *from, uint32_t index, cw_caller *caller, cw_runtime_fn fn,
                      cw_str bytes);
 /* The loops are running from now on. */
 void cw_runtime_started(cw_runtime *b);

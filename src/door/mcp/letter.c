@@ -41,7 +41,8 @@ bool cw_mcp_place_is_here(const cw_runtime_loop *rl, uint32_t place, uint32_t *r
     return number == 0 || (replicas && number == cw_replicas_number(replicas));
 }
 
-static void send_away(const cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind,
+/* False: it is lost. */
+static bool send_away(const cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind,
                       const cw_fair_key *by, cw_str credentials, cw_str bytes)
 {
     cw_replicas *replicas = cw_runtime_replicas(rl);
@@ -55,27 +56,24 @@ static void send_away(const cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_k
     if (rc && rc != CW_NOTFOUND)
         cw_log(CW_LOG_WARN, "replica", "a letter to another server is lost",
                CW_KV("reason", cw_str_from(cw_code_text(rc))));
+    return !rc;
 }
 
 void cw_mcp_send_away(const cw_mcp_request *r, uint32_t place, cw_mcp_letter_kind kind,
                       cw_str credentials, cw_str bytes)
 {
     cw_fair_key by = cw_caller_fair_key(cw_view_caller(r->view), cw_responder_peer(r->responder));
-    send_away(r->rl, place, kind, &by, credentials, bytes);
+    (void)send_away(r->rl, place, kind, &by, credentials, bytes);
 }
 
 bool cw_mcp_send(cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind,
                  const cw_fair_key *by, cw_str bytes)
 {
     uint32_t loop;
-    if (cw_mcp_place_is_here(rl, place, &loop)) {
-        cw_runtime_send(rl, loop, NULL, receivers[kind], bytes);
-        return true;
-    }
+    if (cw_mcp_place_is_here(rl, place, &loop))
+        return cw_runtime_send(rl, loop, NULL, receivers[kind], bytes);
     bool fits = bytes.n + 1024 <= CW_LETTER_MAX;
-    if (fits)
-        send_away(rl, place, kind, by, CW_STR(""), bytes);
-    return fits;
+    return fits && send_away(rl, place, kind, by, CW_STR(""), bytes);
 }
 
 void cw_mcp_send_all(cw_runtime_loop *rl, cw_mcp_letter_kind kind, const cw_fair_key *by,

@@ -38,7 +38,7 @@ typedef enum cw_mcp_letter_kind {
 uint32_t cw_mcp_place_of(const cw_runtime_loop *rl);
 /* Whether it is a loop of this process; *ret_loop is its index. */
 bool cw_mcp_place_is_here(const cw_runtime_loop *rl, uint32_t place, uint32_t *ret_loop);
-/* Send to a place. False: the message is lost, and the receiver is elsewhere. */
+/* Send to a place. False: the message is lost. It may be so also later, on its way to another replica. */
 bool cw_mcp_send(cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind,
                  const cw_fair_key *by, cw_str bytes);
 /* Send to a place of another replica, which identifies the caller of the request by these credentials. */

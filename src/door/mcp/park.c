@@ -75,15 +75,15 @@ static bool make_id(char id[2 * ID_BYTES + 1])
     return true;
 }
 
-/* A parcel without a text needs no memory, unless another loop gets it. */
-static void send_head(cw_runtime_loop *rl, uint32_t place, const cw_fair_key *by,
+/* A parcel without a text needs no memory, unless another loop gets it. False: it is lost. */
+static bool send_head(cw_runtime_loop *rl, uint32_t place, const cw_fair_key *by,
                       const parcel *head)
 {
-    (void)cw_mcp_send(rl, place, CW_MCP_LETTER_PARK, by,
-                      cw_str_make((const char *)head, sizeof *head));
+    return cw_mcp_send(rl, place, CW_MCP_LETTER_PARK, by,
+                       cw_str_make((const char *)head, sizeof *head));
 }
 
-/* There is no memory for what would end the wait of a request: it ends without. */
+/* The parcel that would end the wait of a request is lost: the wait ends without it. */
 static void send_failure(cw_runtime_loop *rl, uint32_t place, const cw_fair_key *by,
                          const parcel *head)
 {
@@ -94,7 +94,7 @@ static void send_failure(cw_runtime_loop *rl, uint32_t place, const cw_fair_key 
         place = head->from_place;
     }
     if (head->kind == RESULT || head->kind == ASK || head->kind == TO_PARK)
-        send_head(rl, place, by, &lost);
+        (void)send_head(rl, place, by, &lost);
 }
 
 static void send_parcel(cw_runtime_loop *rl, uint32_t place, const cw_fair_key *by,
@@ -103,7 +103,8 @@ static void send_parcel(cw_runtime_loop *rl, uint32_t place, const cw_fair_key *
     CW_CLEANUP(cw_buf_done) cw_buf b;
     cw_buf_init(&b, TEXT_MAX + sizeof *head);
     if (text.n == 0) {
-        send_head(rl, place, by, head);
+        if (!send_head(rl, place, by, head))
+            send_failure(rl, place, by, head);
         return;
     }
     cw_buf_add_bytes(&b, head, sizeof *head);
