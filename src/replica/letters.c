@@ -39,6 +39,7 @@ typedef struct waiting {
     cw_fair_key by;
     int64_t until; /* 0: it does not last */
     int64_t share; /* of the rows of lasting letters */
+    bool is_back;  /* it is one of this server, and has reached nobody */
     size_t n;
     char bytes[]; /* head, credentials, bytes */
 } waiting;
@@ -143,12 +144,36 @@ static void drop_all(cw_list *list)
 
 /* ---- sending ---- */
 
-static cw_code write_letter(cw_replicas *r, cw_db *db, const waiting *w, cw_err *err)
+/* Hand a letter to one server back to its sender, who may wait for what it would cause. */
+static void give_back(cw_replicas *r, waiting *w)
+{
+    letter_head head;
+    memcpy(&head, w->bytes, sizeof head);
+    w->is_back = head.to != CW_LETTER_ALL && r->opts.on_returned;
+    pthread_mutex_lock(&r->lock);
+    bool is_queued = w->is_back && has_room(&r->inbox, CW_LETTERS_MAX, w->n);
+    if (is_queued)
+        enqueue(&r->inbox, w);
+    pthread_mutex_unlock(&r->lock);
+    if (is_queued)
+        cw_loop_notify(r->opts.loop, &r->inform);
+    else
+        free_waiting(w);
+}
+
+static void give_all_back(cw_replicas *r, cw_list *list)
+{
+    for (cw_list *node; (node = cw_list_take_first(list));)
+        give_back(r, waiting_at(node));
+}
+
+/* *ret_n is how many servers get it, unless it lasts. */
+static cw_code write_letter(cw_replicas *r, cw_db *db, const waiting *w, int64_t *ret_n,
+                            cw_err *err)
 {
     CW_CLEANUP(cw_arena_done) cw_arena arena;
     letter_head head;
     cw_str sealed;
-    int64_t n = 0;
     cw_arena_init(&arena, 4 * CW_DB_LETTER);
     memcpy(&head, w->bytes, sizeof head);
     cw_code rc =
@@ -157,7 +182,7 @@ static cw_code write_letter(cw_replicas *r, cw_db *db, const waiting *w, cw_err 
         return rc;
     const cw_db_lasting lasting = {.body = sealed, .until = w->until, .share = w->share};
     rc = w->until ? cw_db_keep_letter(db, &lasting, err)
-                  : cw_db_send_letter(db, cw_str_from(cw_node_text()), head.to, sealed, &n, err);
+                  : cw_db_send_letter(db, cw_str_from(cw_node_text()), head.to, sealed, ret_n, err);
     if (!rc)
         cw_metrics_count(CW_METRIC_LETTERS, 0, 0, 0);
     return rc;
@@ -171,10 +196,14 @@ static cw_code send_outbox(cw_replicas *r, cw_db *db, cw_err *err)
     take_some(&r->outbox, &letters, MAIL_MAX);
     pthread_mutex_unlock(&r->lock);
     for (cw_list *node; !rc && (node = cw_list_take_first(&letters));) {
-        rc = write_letter(r, db, waiting_at(node), err);
-        free_waiting(waiting_at(node));
+        int64_t n = 0;
+        rc = write_letter(r, db, waiting_at(node), &n, err);
+        if (rc || !n)
+            give_back(r, waiting_at(node));
+        else
+            free_waiting(waiting_at(node));
     }
-    drop_all(&letters);
+    give_all_back(r, &letters);
     return rc;
 }
 
@@ -216,12 +245,13 @@ static waiting *next_lasting(cw_replicas *r)
 static cw_code send_lasting(cw_replicas *r, cw_db *db, cw_err *err)
 {
     cw_code rc = CW_OK;
+    int64_t n;
     for (unsigned i = 0; i < MAIL_MAX && !rc; i++) {
         waiting *w = next_lasting(r);
         if (!w)
             break;
         if (w->until > cw_clock_wall_ms())
-            rc = write_letter(r, db, w, err);
+            rc = write_letter(r, db, w, &n, err);
         if (is_passing(rc)) {
             put_back(r, w);
             break;
@@ -288,7 +318,11 @@ static void done_mail(cw_store_job *job, cw_code rc)
     bool is_waiting = r->is_waiting;
     pthread_cond_broadcast(&r->is_idle);
     pthread_mutex_unlock(&r->lock);
-    drop_all(&lost);
+    /* A server that ends answers its requests otherwise. */
+    if (rc == CW_GONE)
+        drop_all(&lost);
+    else
+        give_all_back(r, &lost);
     if (is_waiting != was_waiting && rc != CW_GONE)
         log_mail(is_waiting, n);
 }
@@ -451,7 +485,10 @@ static void deliver(const cw_replicas *r, const waiting *w)
                               .kind = head.kind,
                               .credentials = cw_str_make(credentials, head.n_credentials),
                               .bytes = cw_str_make(bytes, w->n - sizeof head - head.n_credentials)};
-    r->opts.on_letter(&letter, r->opts.ctx);
+    if (w->is_back)
+        r->opts.on_returned(&letter, r->opts.ctx);
+    else
+        r->opts.on_letter(&letter, r->opts.ctx);
 }
 
 static void on_inform(cw_message *message)

@@ -21,7 +21,8 @@
  * A client that was notified of a change here may read its list at a server that has not changed yet. So
  * each change of another server is reported too (on_catalogue), and the client is notified again.
  *
- * A letter arrives once, or not at all: a server that has ended takes none. Letters are for what a load
+ * A letter arrives once, or not at all: a server that has ended takes none. One to a server without a row
+ * comes back (on_returned); one to a server that was killed may be lost. Letters are for what a load
  * balancer did not route, and for what all servers must know. Callers take turns in the outbox, and one
  * of them has at most half of it.
  *
@@ -80,6 +81,9 @@ typedef struct cw_replicas_opts {
     const cw_seal *seal; /* used from cw_replicas_start on */
     /* On the main thread; the letter lives until it returns. */
     void (*on_letter)(const cw_letter *letter, void *ctx);
+    /* The same for a letter of this server to one other that has reached nobody: that server has ended or
+     * has too many letters, or the database is away. May be NULL. */
+    void (*on_returned)(const cw_letter *letter, void *ctx);
     /* On the main thread: another server has another catalogue, so ask the services again. May be NULL. */
     void (*on_difference)(void *ctx);
     /* On the main thread, at most once in a tick: another server shows another catalogue than before, so

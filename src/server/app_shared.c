@@ -58,6 +58,13 @@ static void on_letter(const cw_letter *letter, void *ctx)
         cw_mcp_take_letter(b->mcp, letter);
 }
 
+static void on_returned(const cw_letter *letter, void *ctx)
+{
+    cw_app *b = ctx;
+    if (b->is_open && letter->kind != CW_SHARED_CHANGES_LETTER)
+        cw_mcp_take_returned(b->mcp, letter);
+}
+
 cw_change_sink *cw_app_changes(cw_app *b)
 {
     return b->changes ? cw_shared_changes_sink(b->changes) : cw_runtime_changes(b->runtime);
@@ -95,6 +102,7 @@ cw_code cw_app_open_replicas(cw_app *b, const cw_config *config, cw_err *err)
     const cw_replicas_opts opts = {.loop = b->loop,
                                    .seal = &b->seals.server,
                                    .on_letter = on_letter,
+                                   .on_returned = on_returned,
                                    .on_difference = on_difference,
                                    .on_catalogue = on_catalogue,
                                    .ctx = b,

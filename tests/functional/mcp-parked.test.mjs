@@ -4,9 +4,10 @@ import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
+import { call, databasePath, discover, startAccounts } from "./support/accounts.mjs";
 import { callTool, modern, startBridge, untilTool } from "./support/mcp.mjs";
 import { newFolder } from "./support/plugins.mjs";
-import { root, startProgram } from "./support/programs.mjs";
+import { patience, root, startProgram } from "./support/programs.mjs";
 
 const fixture = path.join(root, "tests/functional/support/mcp-server.mjs");
 const meta = { "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } } };
@@ -54,5 +55,31 @@ suite("a request that continues a parked call", { timeout: 120_000 }, () => {
         const next = await start(1);
         for (const text of await Promise.all(parked.map((params) => resume(next, params)))) assert.match(text, isOver);
         await next.stop();
+    });
+
+    async function startTwo() {
+        const everything = [discover, call];
+        const config = {
+            store: { path: databasePath() },
+            roles: { anonymous: everything, authenticated: everything, editor: [] },
+            sources: sources(),
+        };
+        const servers = [];
+        for (const accounts of [true, false]) servers.push(await startAccounts({ plugins: [], config, accounts }));
+        await Promise.all(
+            servers.flatMap((server) => [
+                server.untilLogged(/number of servers .*others=1/, patience(10_000)),
+                untilTool(server, "s.ask_form"),
+            ]),
+        );
+        return servers;
+    }
+
+    test("fails if the server of the call has stopped", async () => {
+        const [a, b] = await startTwo();
+        const params = await park(a);
+        await a.stop();
+        assert.match(await resume(b, params), isOver);
+        await b.stop();
     });
 });

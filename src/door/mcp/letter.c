@@ -220,3 +220,10 @@ void cw_mcp_take_letter(cw_mcp *door, const cw_letter *letter)
         post(door, letter->loop, is_answer_with ? on_answer_with : receivers[letter->kind],
              cw_buf_str(&b));
 }
+
+/* Other letters have no request that waits for them without a time limit. */
+void cw_mcp_take_returned(cw_mcp *door, const cw_letter *letter)
+{
+    if (letter->kind == CW_MCP_LETTER_PARK)
+        cw_mcp_park_returned(door, letter->bytes);
+}

@@ -56,6 +56,8 @@ void cw_mcp_count_answer(bool is_letter);
 
 /* The receivers, on a loop. */
 void cw_mcp_on_park(cw_runtime_loop *rl, cw_str bytes);
+/* On the main thread: a message of cw_mcp_on_park has reached no server. */
+void cw_mcp_park_returned(cw_mcp *door, cw_str bytes);
 void cw_mcp_on_cancel(cw_runtime_loop *rl, cw_str bytes);
 void cw_mcp_on_closing(cw_runtime_loop *rl, cw_str bytes);
 void cw_mcp_on_end(cw_runtime_loop *rl, cw_str bytes);

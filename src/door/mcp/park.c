@@ -566,6 +566,22 @@ void cw_mcp_on_park(cw_runtime_loop *rl, cw_str bytes)
         end_park(CW_CONTAINER(link, park, link));
 }
 
+/* Only a request that waits here needs to know. Those of an ended server are gone with it. */
+void cw_mcp_park_returned(cw_mcp *door, cw_str bytes)
+{
+    parcel head;
+    if (bytes.n < sizeof head)
+        return;
+    memcpy(&head, bytes.p, sizeof head);
+    if (head.kind != TO_PARK)
+        return;
+    head.from[sizeof head.from - 1] = '\0';
+    parcel lost = parcel_to(door, head.from);
+    lost.kind = LOST;
+    cw_runtime_post(door->runtime, head.from_place & CW_MCP_PLACE_LOOP_MAX, cw_mcp_on_park,
+                    cw_str_make((const char *)&lost, sizeof lost));
+}
+
 void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t place, cw_str answers)
 {
     char own[2 * ID_BYTES + 1];

@@ -10,7 +10,8 @@
  *
  * Nothing runs twice. The sealed state names caller, method and arguments (elicit.c), so a park is
  * found only by the request that continues it. A park lives in one process; the request may arrive at
- * another replica, and then letters replace the messages.
+ * another replica, and then letters replace the messages. A letter that reaches no server comes back, and
+ * the request gets an error.
  *
  * Ownership: a park is on the heap, and ends with its call, its time limit or its loop. A request
  *            that waits lives in its responder's arena.

@@ -294,6 +294,47 @@ TEST(a_letter_to_a_number_and_to_all_becomes_a_row_that_is_sealed)
     assert_string_equal(last_bytes, "d");
 }
 
+static unsigned n_returned;
+
+static void on_returned(const cw_letter *letter, void *ctx)
+{
+    (void)ctx;
+    n_returned++;
+    last = *letter;
+    keep(last_credentials, letter->credentials);
+    keep(last_bytes, letter->bytes);
+}
+
+static bool are_returned(void)
+{
+    return n_returned >= n_expected;
+}
+
+TEST(a_letter_that_reaches_no_server_comes_back)
+{
+    const cw_letter to_one = {.to = (uint32_t)servers.other, .bytes = CW_STR("arrives")};
+    const cw_letter to_nobody = {.to = 1000,
+                                 .loop = 3,
+                                 .kind = 4,
+                                 .credentials = CW_STR("Basic"),
+                                 .bytes = CW_STR("returns")};
+    n_returned = n_written = 0;
+    replicas->opts.on_returned = on_returned;
+    assert_int_equal(cw_replicas_send(replicas, &to_one, 0), CW_OK);
+    assert_int_equal(cw_replicas_send(replicas, &to_nobody, 0), CW_OK);
+    n_expected = 1;
+    wait_until(are_returned);
+    assert_int_equal(last.to, 1000);
+    assert_int_equal(last.loop, 3);
+    assert_int_equal(last.kind, 4);
+    assert_string_equal(last_credentials, "Basic");
+    assert_string_equal(last_bytes, "returns");
+    assert_written(1);
+    assert_string_equal(last_bytes, "arrives");
+    assert_int_equal(n_returned, 1);
+    assert_int_equal(n_letters, 0);
+}
+
 /* ---- a store that is busy ---- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -457,6 +498,26 @@ TEST(lasting_letters_wait_for_a_database_that_cannot_be_written)
     assert_int_equal(n_written, 0);
 }
 
+TEST(letters_to_one_server_come_back_from_a_database_that_cannot_be_written)
+{
+    cw_letter letter = {.to = (uint32_t)servers.other, .bytes = CW_STR("x")};
+    n_returned = n_written = 0;
+    replicas->opts.on_returned = on_returned;
+    assert_int_equal(cw_db_begin(db, &err), CW_OK);
+    for (unsigned i = 0; i < MAIL_MAX + 1; i++)
+        assert_int_equal(cw_replicas_send(replicas, &letter, 0), CW_OK);
+    /* Nobody waits for what all servers get. */
+    letter.to = CW_LETTER_ALL;
+    assert_int_equal(cw_replicas_send(replicas, &letter, 0), CW_OK);
+    n_expected = MAIL_MAX + 1;
+    wait_until(are_returned);
+    wait_until(is_quiet);
+    assert_int_equal(cw_db_end(db, CW_OK, &err), CW_OK);
+    assert_int_equal(n_returned, MAIL_MAX + 1);
+    assert_int_equal(cw_db_take_letters(db, REPLICA_FIXTURE_OTHER, count_row, NULL, &err), CW_OK);
+    assert_int_equal(n_written, 0);
+}
+
 TEST(more_lasting_letters_than_one_job_sends_all_arrive)
 {
     n_written = 0;
@@ -595,10 +656,12 @@ int main(void)
         T(lasting_letters_that_no_key_opened_are_read_again_with_new_keys),
         T(a_full_inbox_delays_lasting_letters_and_loses_none),
         T(a_letter_to_a_number_and_to_all_becomes_a_row_that_is_sealed),
+        T(a_letter_that_reaches_no_server_comes_back),
         T(a_letter_that_is_too_large_is_refused),
         T(more_letters_or_bytes_than_may_wait_are_refused),
         T(callers_take_turns_and_one_leaves_room_to_others),
         T(lasting_letters_wait_for_a_database_that_cannot_be_written),
+        T(letters_to_one_server_come_back_from_a_database_that_cannot_be_written),
         T(more_lasting_letters_than_one_job_sends_all_arrive),
         T(callers_share_the_room_of_lasting_letters),
         T(lasting_letters_that_wait_are_sent_before_the_server_leaves),
