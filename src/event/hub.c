@@ -40,9 +40,8 @@ struct cw_event_type {
     uint64_t lost; /* the last one that is lost; those up to it may be incomplete */
     _Atomic uint64_t last;
     uint64_t credit_us, filled_at; /* of the rate limit, in time that has passed unused */
-    /* Of the main loop. */
-    atomic_bool is_updated;
-    uint64_t told_at;
+    atomic_bool is_updated, has_loss; /* the main loop has to tell of it */
+    uint64_t told_at;                 /* the main loop's */
     char text[];
 };
 
@@ -221,16 +220,24 @@ static void append(cw_event_type *type, cw_event *event)
 
 /* ---- those who wait ---- */
 
-static void ring_bells(cw_event_hub *hub, cw_event_type *type)
+static void ring_bells(cw_event_hub *hub)
 {
-    bool is_update = !atomic_exchange(&type->is_updated, true);
     pthread_mutex_lock(&hub->lock);
     for (unsigned i = 0; i <= hub->opts.n_loops; i++) {
         struct cw_event_loop *home = &hub->loops[i];
         if (home->loop && atomic_load(&home->n))
             cw_loop_notify(home->loop, &home->bell);
     }
-    if (is_update && !hub->is_closed)
+    pthread_mutex_unlock(&hub->lock);
+}
+
+/* Set a mark of a type, for the main loop. */
+static void tell_soon(cw_event_hub *hub, atomic_bool *mark)
+{
+    if (atomic_exchange(mark, true))
+        return;
+    pthread_mutex_lock(&hub->lock);
+    if (!hub->is_closed)
         cw_loop_notify(hub->opts.main, &hub->updates);
     pthread_mutex_unlock(&hub->lock);
 }
@@ -289,7 +296,9 @@ cw_code cw_event_publish(cw_event_type *type, const cw_event_news *news)
     pthread_mutex_unlock(&type->lock);
     count_published(type, rc);
     if (event)
-        ring_bells(type->hub, type);
+        ring_bells(type->hub);
+    if (rc != CW_DECLINED)
+        tell_soon(type->hub, event ? &type->is_updated : &type->has_loss);
     return rc;
 }
 
@@ -298,6 +307,7 @@ void cw_event_gap(cw_event_type *type)
     pthread_mutex_lock(&type->lock);
     type->lost = next_number(type->hub);
     pthread_mutex_unlock(&type->lock);
+    tell_soon(type->hub, &type->has_loss);
 }
 
 void cw_event_drop(cw_event_type *type, cw_metrics_event_drop reason)
@@ -401,7 +411,7 @@ void cw_event_watch_remove(cw_event_watch *w)
     w->type = NULL;
 }
 
-/* ---- updates of resources, on the main loop ---- */
+/* ---- updates of resources, and losses, on the main loop ---- */
 
 static void on_calm(cw_deadline *d)
 {
@@ -414,18 +424,37 @@ static cw_event_type *take_updated(cw_event_hub *hub, uint64_t now, bool *ret_is
 {
     CW_LIST_EACH (node, &hub->types) {
         cw_event_type *type = CW_CONTAINER(node, cw_event_type, node);
-        if (!atomic_load(&type->is_updated))
+        if (!atomic_load(&type->is_updated) && !atomic_load(&type->has_loss))
             continue;
         if (type->told_at && now - type->told_at < CW_EVENT_UPDATE_MS) {
             *ret_is_waiting = true;
             continue;
         }
         type->told_at = now ? now : 1;
-        atomic_store(&type->is_updated, false);
         type->refs++;
         return type;
     }
     return NULL;
+}
+
+/* Those who watch read on, and find the gap. An event since has woken them already. */
+static void wake_for_loss(cw_event_hub *hub, cw_event_type *type)
+{
+    pthread_mutex_lock(&type->lock);
+    bool is_news = type->lost > atomic_load(&type->last);
+    if (is_news)
+        atomic_store(&type->last, type->lost);
+    pthread_mutex_unlock(&type->lock);
+    if (is_news)
+        ring_bells(hub);
+}
+
+static void tell(cw_event_hub *hub, cw_event_type *type)
+{
+    if (atomic_exchange(&type->has_loss, false))
+        wake_for_loss(hub, type);
+    if (atomic_exchange(&type->is_updated, false) && hub->opts.updated)
+        hub->opts.updated(hub->opts.ctx, type->uri);
 }
 
 static void on_updates(cw_message *message)
@@ -440,8 +469,7 @@ static void on_updates(cw_message *message)
         pthread_mutex_unlock(&hub->lock);
         if (!type)
             break;
-        if (hub->opts.updated)
-            hub->opts.updated(hub->opts.ctx, type->uri);
+        tell(hub, type);
         cw_event_type_unref(type);
     }
     if (is_waiting && !hub->calm_end.list)

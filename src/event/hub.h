@@ -92,7 +92,8 @@ typedef struct cw_event_news {
  * and CW_NOMEM: it is lost, and readers learn of the gap. */
 CW_MUST_USE cw_code cw_event_publish(cw_event_type *type, const cw_event_news *news);
 
-/* Events may be missing from here on: readers learn of the gap. */
+/* Events may be missing from here on: readers learn of the gap. Those who watch are woken, as for every
+ * loss: at most once in CW_EVENT_UPDATE_MS for each type, since losses may be a flood. */
 void cw_event_gap(cw_event_type *type);
 /* An event that is not published is lost: count it, and readers learn of the gap. */
 void cw_event_drop(cw_event_type *type, cw_metrics_event_drop reason);

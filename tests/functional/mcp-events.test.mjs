@@ -160,10 +160,10 @@ suite("the events extension", { concurrency: true }, () => {
         service.cut();
         await eventually(() => service.handshakes.length > length, "it is open again");
         service.notify("job.done", { no: 4, queue: "b" });
-        const again = await stream.message();
-        assert.equal(again.kind, "active");
-        assert.equal(again.truncated, true);
-        assert.equal((await stream.message()).data.no, 4);
+        const again = [await stream.message()];
+        while (again.at(-1).kind === "active") again.push(await stream.message());
+        assert.equal(again.pop().data.no, 4);
+        assert.ok(again.length > 0 && again.every(({ truncated }) => truncated));
         // The event is taken away: both end, and their requests are answered.
         await reloadBridge(server, { sources: [sourceOf(service, { other: {} })] });
         const last = await stream.message();
@@ -174,6 +174,15 @@ suite("the events extension", { concurrency: true }, () => {
         assert.equal(result.result.resultType, "complete");
         const after = await filtered.rest();
         assert.equal(after.at(-2).method, "notifications/events/terminated");
+    });
+
+    test("a stream learns of a gap although no event follows it", async (t) => {
+        const { service, server } = await start(t);
+        const stream = await new EventsClient(server).stream("s.done");
+        assert.equal((await stream.message()).truncated, false);
+        service.cut();
+        const { kind, truncated } = await stream.message();
+        assert.deepEqual({ kind, truncated }, { kind: "active", truncated: true });
     });
 
     test("a heartbeat has the cursor", async (t) => {

@@ -95,6 +95,14 @@ suite("a webhook", { concurrency: true }, () => {
         await eventually(error("connection_refused"), "nobody listens");
     });
 
+    test("is told of a gap although no event follows it", async (t) => {
+        const { receiver, service, client, subscription } = await startWebhooks(t);
+        await client.ask("events/subscribe", subscription("s.done"));
+        await receiver.until("verification");
+        service.cut();
+        await receiver.until("gap");
+    });
+
     test("gets no events that are older than its client wants", async (t) => {
         const { receiver, service, client, subscription } = await startWebhooks(t);
         const { cursor } = await client.poll("s.done", null);

@@ -240,6 +240,34 @@ TEST(a_watch_is_called_once_for_many_events_and_may_remove_others)
     cw_event_type_unref(type);
 }
 
+static void count_news(cw_event_watch *w)
+{
+    (void)w;
+    n_news++;
+}
+
+TEST(losses_wake_a_watch_without_an_event_and_a_flood_of_them_does_so_once_in_a_while)
+{
+    cw_event_type *type = open_type(&roomy);
+    cw_event_watch watch = {.on_news = count_news};
+    uint64_t begin = cw_loop_now(&loop);
+    n_news = 0;
+    cw_event_watch_add(type, &loop, cw_event_now(hub), &watch);
+    cw_event_gap(type);
+    for (int i = 0; i < 3; i++) /* the main loop is told, then the loop of the watch */
+        uv_run(&loop.uv, UV_RUN_NOWAIT);
+    assert_int_equal(n_news, 1);
+    while (n_news == 1) {
+        cw_event_drop(type, CW_EVENT_DROP_LIMIT);
+        uv_run(&loop.uv, UV_RUN_ONCE);
+    }
+    assert_true(cw_loop_now(&loop) - begin >= CW_EVENT_UPDATE_MS);
+    assert_int_equal(n_news, 2);
+    assert_int_equal(n_updates, 0);
+    cw_event_watch_remove(&watch);
+    cw_event_type_unref(type);
+}
+
 static void use_hub(void *ctx)
 {
     (void)ctx;
@@ -282,6 +310,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cursor_of_another_process_is_old, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_watch_is_called_once_for_many_events_and_may_remove_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            losses_wake_a_watch_without_an_event_and_a_flood_of_them_does_so_once_in_a_while,
+            set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_failed_allocation_is_survived, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("event_hub", tests, NULL, NULL);
