@@ -185,6 +185,31 @@ suite("the events extension", { concurrency: true }, () => {
         assert.deepEqual({ kind, truncated }, { kind: "active", truncated: true });
     });
 
+    test("a client that has learned of an outage learns of its end, too", async (t) => {
+        const { service, server } = await start(t);
+        const client = new EventsClient(server);
+        // An event proves that the connection can be used.
+        const { cursor } = await client.poll("s.done", null);
+        await eventually(async () => {
+            service.notify("job.done", { no: 1 });
+            return (await client.poll("s.done", cursor)).events.length > 0;
+        }, "an event");
+        service.gate = () => 503;
+        service.cut();
+        let during;
+        await eventually(async () => {
+            during = await client.poll("s.done", cursor);
+            return during.truncated;
+        }, "the gap");
+        // Events that the service sends now are lost.
+        const { length } = service.handshakes;
+        await eventually(() => service.handshakes.length > length, "a connection is refused");
+        during = await client.poll("s.done", during.cursor);
+        service.gate = () => undefined;
+        const isTold = async () => (await client.poll("s.done", during.cursor)).truncated;
+        await eventually(isTold, "the second gap", 20_000);
+    });
+
     test("a heartbeat has the cursor", async (t) => {
         const { server } = await start(t);
         const stream = await new EventsClient(server).stream("s.done");

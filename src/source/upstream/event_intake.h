@@ -39,7 +39,7 @@ const cw_event_subscription *cw_event_intake_subscriptions(const cw_event_intake
                                                            size_t *ret_n);
 /* A notification of the service: its method, and the whole message. */
 void cw_event_intake_receive(cw_event_intake *intake, cw_str method, const cw_json *message);
-/* The connection has ended: events may be missing. */
+/* The connection has ended, or is there again: events may be missing. */
 void cw_event_intake_gap(cw_event_intake *intake);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* shared_conn_events.c - a connection that stays open for the events of its service.
  *
- * Each end of the connection is a gap: events that were sent meanwhile are lost.
+ * Each end of the connection is a gap: events that were sent meanwhile are lost. So is its next
+ * begin, for those who have read on in between.
  */
 #include "base/log.h"
 #include "source/upstream/shared_conn_int.h"
@@ -88,8 +89,12 @@ void cw_shared_conn_events_ready(cw_shared_conn *shared)
     cw_shared_conn_events *e = &shared->events;
     e->ready_at = cw_loop_now(shared->opts.loop);
     e->is_refused = false;
-    if (e->intake)
-        subscribe(shared);
+    if (!e->intake)
+        return;
+    if (e->was_away)
+        cw_event_intake_gap(e->intake);
+    e->was_away = false;
+    subscribe(shared);
 }
 
 void cw_shared_conn_events_ended(cw_shared_conn *shared, bool was_ready, bool is_refused)
@@ -100,6 +105,7 @@ void cw_shared_conn_events_ended(cw_shared_conn *shared, bool was_ready, bool is
     bool is_short = was_ready && cw_loop_now(shared->opts.loop) - e->ready_at < SHORT_MS;
     e->short_ones = !is_short ? 0 : e->short_ones < SHORT_MAX ? e->short_ones + 1 : SHORT_MAX;
     e->is_refused = is_refused;
+    e->was_away = true;
     if (was_ready)
         cw_event_intake_gap(e->intake);
     wait_a_little(shared);

@@ -115,6 +115,7 @@ typedef struct cw_shared_conn_events {
     uint64_t ready_at;       /* when the connection was ready last */
     unsigned short_ones;     /* connections in a row that ended soon */
     bool is_refused;         /* our credentials were rejected: it is not opened again by itself */
+    bool was_away;           /* it has ended, or could not be opened, since it was ready last */
     cw_deadline_list pauses;
     cw_deadline pause;
 } cw_shared_conn_events;
