@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import path from "node:path";
 import { after, suite, test } from "node:test";
+import { startEvents } from "./support/events.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { assertToolError, callTool, callToolWell, startBridge, toolNames } from "./support/mcp.mjs";
 import { timeLimit } from "./support/programs.mjs";
@@ -219,6 +220,15 @@ suite("a token for a WebSocket", { concurrency: true }, () => {
         assert.equal(tokens.count, 2);
         assert.doesNotMatch(server.stderr, /token-\d/);
         assert.ok(!server.stderr.includes(secret));
+    });
+
+    test("that is refused is renewed for events, although no call waits", async (t) => {
+        const tokens = await startTokens();
+        const { service } = await startEvents(t, { changed: {} }, { begin: startBridge, more: { oauth: tokens.oauth } });
+        service.gate = ({ headers }) => (headers.authorization === "Bearer token-1" ? 401 : undefined);
+        service.cut();
+        await eventually(() => shown(service).includes("Bearer token-2"), "the other token", 20_000);
+        await eventually(() => service.sockets.size === 1, "the connection is open again");
     });
 
     test("that the service says again is covered before callers see it", async (t) => {

@@ -234,6 +234,8 @@ static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
     if (is_refused && shared->has_old_token) {
         close_channel(shared);
         go_on(shared); /* with another one */
+        if (shared->events.intake)
+            cw_shared_conn_open(shared); /* they need it although no call waits */
         return;
     }
     if (!was_ready) {
