@@ -145,6 +145,19 @@ suite("the stream of a legacy server", { concurrency: true }, () => {
         );
     });
 
+    test("belongs to its session: a session that is opened anew gets its own", async (t) => {
+        const { upstream, server } = await scripted(t, {});
+        await callToolWell(server, "s.echo", { message: "x" });
+        await untilStream(upstream, 2);
+        // The server restarts, and its caller comes back before the pause of the stream is over.
+        upstream.known.clear();
+        for (const stream of upstream.streams) stream.destroy();
+        await callToolWell(server, "s.echo", { message: "y" });
+        const session = upstream.seen("tools/call").at(-1).headers["mcp-session-id"];
+        assert.ok(upstream.known.has(session));
+        await eventually(() => [...upstream.streams].some((one) => one.session === session), "its stream");
+    });
+
     test("brings questions to the only call of its session", async (t) => {
         const { upstream, server } = await scripted(t, {});
         upstream.on["tools/call"] = async ({ session, reply }) => {

@@ -564,12 +564,23 @@ static bool open_upstream(cw_shared_conn *shared)
     return true;
 }
 
+/* The stream for a want; NULL: there is none yet. The server may have lost the session of a caller, and
+ * the next call has opened another one with its key: the stream of the lost one ends. */
+static stream *find_wanted(const cw_shared_conn_streams *all, const cw_relay_ticket *ticket)
+{
+    stream *s = find_stream(all, ticket);
+    if (!s || s->is_own || strcmp(s->ticket.id, ticket->id) == 0)
+        return s;
+    free_stream(s);
+    return NULL;
+}
+
 static void on_want(cw_message *message)
 {
     cw_shared_conn_want *w = CW_CONTAINER(message, cw_shared_conn_want, message);
     cw_shared_conn *shared = w->shared;
     bool can_open = !shared->is_closing && open_upstream(shared);
-    stream *s = can_open ? find_stream(&shared->streams, &w->ticket) : NULL;
+    stream *s = can_open ? find_wanted(&shared->streams, &w->ticket) : NULL;
     bool is_new = !s;
     if (is_new && shared->streams.upstream && !shared->is_closing)
         s = add_stream(shared, &w->ticket);
@@ -626,7 +637,7 @@ static void on_sweep(cw_deadline *d)
     while (
         cw_relay_sessions_next_ended(&shared->sessions, cw_loop_now(shared->opts.loop), &ended)) {
         stream *s = find_stream(all, &ended);
-        if (s)
+        if (s && strcmp(s->ticket.id, ended.id) == 0)
             free_stream(s);
         (void)cw_upstream_mcp_end_session(all->upstream, &ended, NULL, NULL);
     }
