@@ -14,7 +14,7 @@ import {
 import { echoTool, startScript } from "./support/mcp-script.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
-import { eventually } from "./support/server.mjs";
+import { eventually, pause } from "./support/server.mjs";
 import path from "node:path";
 
 const textOf = (result) => result.content[0].text;
@@ -78,6 +78,37 @@ for (const era of ["legacy", "modern"]) {
             upstream.tools = [echoTool(), echoTool("other")];
             for (const stream of upstream.streams) stream.destroy();
             await untilTool(server, "s.other");
+        });
+
+        test("that was away may have missed updates of resources: all are reported", async (t) => {
+            const capabilities = { resources: { subscribe: true, listChanged: true } };
+            const upstream = await startScript({ era, capabilities });
+            const common = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
+            const resources = [{ uri: "note://1", name: "one" }];
+            upstream.on["resources/list"] = ({ reply }) => reply({ ...common, resources });
+            upstream.on["resources/templates/list"] = ({ reply }) => reply({ ...common, resourceTemplates: [] });
+            upstream.on["resources/subscribe"] = ({ reply }) => reply(common);
+            const server = await bridge(t, upstream, { resources: ["*"] });
+            await untilStream(upstream);
+            const wanted = { notifications: { resourceSubscriptions: ["note://1"] } };
+            const stream = await EventStream.open(server, "subscriptions/listen", wanted, {});
+            const updates = () =>
+                stream.events.filter(({ json }) => json.method === "notifications/resources/updated").length;
+            // It reaches the server on its own; until then an update is not sent.
+            const update = { method: "notifications/resources/updated", params: { uri: "note://1" } };
+            const isUpdated = () => upstream.push(update) ?? updates() > 0;
+            await eventually(isUpdated, "an update");
+            // Those that are under way arrive, and are one of each calm time.
+            let known;
+            const isCalm = async () => {
+                known = updates();
+                await pause(1_000);
+                return updates() === known;
+            };
+            await eventually(isCalm, "no more updates", 20_000);
+            for (const one of upstream.streams) one.destroy();
+            // The resource changes now: no stream is there to say so.
+            await eventually(() => updates() > known, "an update after the stream was away", 20_000);
         });
 
         test("a server without one is not asked again", async (t) => {

@@ -201,8 +201,8 @@ void cw_shared_conn_mcp_stop(cw_shared_conn *shared);
 /* shared_conn_resources.c */
 void cw_shared_conn_resources_init(cw_shared_conn *shared);
 void cw_shared_conn_resources_done(cw_shared_conn *shared);
-/* A stream is open, and its era is known: subscribe to everything that is wanted. Over HTTP a modern
- * server knows it by then. */
+/* A stream is open, and its era is known: subscribe to everything that is wanted, and report all of it
+ * as updated. Over HTTP a modern server knows what is wanted by then. */
 void cw_shared_conn_resources_opened(cw_shared_conn *shared);
 /* Append ,"resourceSubscriptions":[…], or nothing. */
 void cw_shared_conn_write_resources(const cw_shared_conn *shared, cw_buf *out);

@@ -179,17 +179,15 @@ void cw_shared_conn_resources_opened(cw_shared_conn *shared)
 {
     cw_shared_conn_resources *r = &shared->resources;
     bool is_modern = cw_shared_conn_era(shared) == CW_RELAY_MODERN;
-    if (is_http(shared) && is_modern)
-        return;
     r->listen_id = 0;
     for (size_t i = 0; i < r->n; i++) {
         r->items[i].is_sent = false;
         r->items[i].is_updated = true; /* what was missed is not known */
     }
-    if (is_modern)
-        listen_again(shared);
-    else
+    if (!is_modern)
         subscribe_legacy(shared);
+    else if (!is_http(shared)) /* there the request of the stream names them */
+        listen_again(shared);
     if (r->n)
         report_soon(shared);
 }
