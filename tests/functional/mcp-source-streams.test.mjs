@@ -111,6 +111,28 @@ for (const era of ["legacy", "modern"]) {
             await eventually(() => updates() > known, "an update after the stream was away", 20_000);
         });
 
+        test("that is refused for a moment is opened again", async (t) => {
+            const { upstream, server } = await scripted(t, { era });
+            await untilStream(upstream);
+            const what = era === "legacy" ? "GET" : "subscriptions/listen";
+            let refused = 0;
+            const isOwn = ({ session }) => session === undefined || session === "session-1";
+            upstream.on[what] = ({ response, session }) => {
+                if (!isOwn({ session })) return "default";
+                response.writeHead(403).end();
+                refused += 1;
+            };
+            for (const stream of upstream.streams) stream.destroy();
+            // A call in the pause wants the stream as well.
+            const isRefused = async () => {
+                await callToolWell(server, "s.echo", { message: "x" });
+                return refused > 0;
+            };
+            await eventually(isRefused, "a refusal");
+            upstream.on[what] = undefined;
+            await eventually(() => [...upstream.streams].some(isOwn), "the stream", 20_000);
+        });
+
         test("a server without one is not asked again", async (t) => {
             const upstream = await startScript({ era });
             upstream.on.GET = ({ response }) => response.writeHead(405).end();

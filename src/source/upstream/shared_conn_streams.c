@@ -11,7 +11,7 @@
  * answered with an error.
  *
  *     WAITING ─► OPEN ─► ended ─► pause ─► WAITING
- *        └─ 405 and the like: there is no stream
+ *        └─ 405 and the like: there is no stream; so is 403, unless it was open before
  *
  * A pause is what the server wants, or grows with each failure. A flood ends a stream, for long.
  */
@@ -54,7 +54,7 @@ typedef struct stream {
     cw_deadline pause;
     cw_list wants; /* cw_shared_conn_want */
     unsigned failures;
-    uint64_t opened_at;
+    uint64_t opened_at; /* 0: it never was */
     bool is_open;  /* the server sends */
     bool was_lost; /* after it was open: changes may be missed */
     asked asked[QUESTIONS_MAX];
@@ -381,6 +381,10 @@ static bool has_none(const stream *s, const cw_upstream_reply *reply)
 {
     unsigned status = reply->answer ? reply->answer->status : 0;
     bool may_pass = status >= 500 && status != 501;
+    bool is_refused = reply->end == CW_CLIENT_REFUSED || status == 401 || status == 403;
+    /* A server that had one refuses it for a time: while it starts, or until a token is renewed. */
+    if (is_refused && s->opened_at)
+        return false;
     if (reply->end == CW_CLIENT_REFUSED)
         return true;
     if (reply->end != CW_CLIENT_OK || s->is_open || may_pass)
