@@ -39,7 +39,7 @@ struct cw_event_type {
     size_t bytes;
     uint64_t lost; /* the last one that is lost; those up to it may be incomplete */
     _Atomic uint64_t last;
-    uint64_t credit_us, filled_at; /* of the rate limit, in time that has passed unused */
+    uint64_t credit_us, filled_at;    /* of the rate limit, in time that has passed unused */
     atomic_bool is_updated, has_loss; /* the main loop has to tell of it */
     uint64_t told_at;                 /* the main loop's */
     char text[];

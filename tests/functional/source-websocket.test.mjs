@@ -224,7 +224,11 @@ suite("a token for a WebSocket", { concurrency: true }, () => {
 
     test("that is refused is renewed for events, although no call waits", async (t) => {
         const tokens = await startTokens();
-        const { service } = await startEvents(t, { changed: {} }, { begin: startBridge, more: { oauth: tokens.oauth } });
+        const { service } = await startEvents(
+            t,
+            { changed: {} },
+            { begin: startBridge, more: { oauth: tokens.oauth } },
+        );
         service.gate = ({ headers }) => (headers.authorization === "Bearer token-1" ? 401 : undefined);
         service.cut();
         await eventually(() => shown(service).includes("Bearer token-2"), "the other token", 20_000);

@@ -103,11 +103,10 @@ struct cw_mcp_session {
 typedef struct cw_mcp_session cw_mcp_session;
 /* A running call, question or stream, found by a key; embedded in its owner. */
 typedef struct cw_mcp_registry_entry {
-    cw_list node; /* cw_list_remove(&entry->node) removes it */
-    cw_str key;   /* lives as long as the owner */
-    uint64_t hash;
-    int64_t since;  /* of the stream of a session: when it was opened, wall clock in ms */
-    uint64_t order; /* of the stream of a session: among those of this process */
+    cw_list node;         /* cw_list_remove(&entry->node) removes it */
+    cw_str key;           /* lives as long as the owner */
+    uint64_t hash, order; /* order: among the streams of this process */
+    int64_t since;        /* of the stream of a session: when it was opened, wall clock in ms */
     void (*cancel)(struct cw_mcp_registry_entry *link); /* by the client */
 } cw_mcp_registry_entry;
 

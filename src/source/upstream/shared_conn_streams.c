@@ -55,8 +55,8 @@ typedef struct stream {
     cw_list wants; /* cw_shared_conn_want */
     unsigned failures;
     uint64_t opened_at; /* 0: it never was */
-    bool is_open;  /* the server sends */
-    bool was_lost; /* after it was open: changes may be missed */
+    bool is_open;       /* the server sends */
+    bool was_lost;      /* after it was open: changes may be missed */
     asked asked[QUESTIONS_MAX];
     unsigned n_asked;
 } stream;
