@@ -39,7 +39,7 @@ typedef struct waiting {
     cw_fair_key by;
     int64_t until; /* 0: it does not last */
     int64_t share; /* of the rows of lasting letters */
-    bool is_back;  /* it is one of this server, and has reached nobody */
+    bool is_back;  /* it is one of this server, and has reached no other */
     size_t n;
     char bytes[]; /* head, credentials, bytes */
 } waiting;
@@ -142,21 +142,31 @@ static void drop_all(cw_list *list)
         free_waiting(waiting_at(node));
 }
 
-/* ---- sending ---- */
-
-/* Hand a letter to one server back to its sender, who may wait for what it would cause. */
-static void give_back(cw_replicas *r, waiting *w)
+/* Give a letter to the main thread. Frees it, and returns false, if so many wait already. */
+static bool put_in(cw_replicas *r, waiting *w, uint32_t max)
 {
-    letter_head head;
-    memcpy(&head, w->bytes, sizeof head);
-    w->is_back = head.to != CW_LETTER_ALL && r->opts.on_returned;
     pthread_mutex_lock(&r->lock);
-    bool is_queued = w->is_back && has_room(&r->inbox, CW_LETTERS_MAX, w->n);
+    bool is_queued = has_room(&r->inbox, max, w->n);
     if (is_queued)
         enqueue(&r->inbox, w);
     pthread_mutex_unlock(&r->lock);
     if (is_queued)
         cw_loop_notify(r->opts.loop, &r->inform);
+    else
+        free_waiting(w);
+    return is_queued;
+}
+
+/* ---- sending ---- */
+
+/* Hand a letter to one server back to its sender, which may wait for what it would cause. */
+static void give_back(cw_replicas *r, waiting *w)
+{
+    letter_head head;
+    memcpy(&head, w->bytes, sizeof head);
+    w->is_back = head.to != CW_LETTER_ALL && r->opts.on_returned;
+    if (w->is_back)
+        (void)put_in(r, w, CW_LETTERS_MAX);
     else
         free_waiting(w);
 }
@@ -424,16 +434,7 @@ static cw_code take_body(cw_replicas *r, cw_str body, uint32_t max)
     if (!w)
         return CW_NOMEM;
     memcpy(w->bytes, plain.p, plain.n);
-    pthread_mutex_lock(&r->lock);
-    bool is_queued = has_room(&r->inbox, max, w->n);
-    if (is_queued)
-        enqueue(&r->inbox, w);
-    pthread_mutex_unlock(&r->lock);
-    if (is_queued)
-        cw_loop_notify(r->opts.loop, &r->inform);
-    else
-        free_waiting(w);
-    return is_queued ? CW_OK : CW_LIMIT;
+    return put_in(r, w, max) ? CW_OK : CW_LIMIT;
 }
 
 /* One without room is as if it had been lost on the way. */

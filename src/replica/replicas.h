@@ -81,7 +81,7 @@ typedef struct cw_replicas_opts {
     const cw_seal *seal; /* used from cw_replicas_start on */
     /* On the main thread; the letter lives until it returns. */
     void (*on_letter)(const cw_letter *letter, void *ctx);
-    /* The same for a letter of this server to one other that has reached nobody: that server has ended or
+    /* The same for a letter of this server to one other that was not delivered: that server has ended or
      * has too many letters, or the database is away. May be NULL. */
     void (*on_returned)(const cw_letter *letter, void *ctx);
     /* On the main thread: another server has another catalogue, so ask the services again. May be NULL. */

@@ -8,8 +8,7 @@
 #define OLD_ID 66u /* digits of the ids of earlier versions */
 /* After the time of a task: its server writes its end, and the next tick reads that. */
 #define LATE_MS 3000
-#define OVER "The time of the task is over."
-#define OVER_ERROR "{\"code\":-32603,\"message\":\"" OVER "\"}"
+#define OVER_ERROR "{\"code\":-32603,\"message\":\"" CW_TASK_OVER "\"}"
 
 struct cw_task_lookup {
     cw_list node; /* of `lookups` or `found` */
@@ -241,7 +240,7 @@ static void stop_following(cw_task *t)
 static void end_late(cw_task *t, int64_t now)
 {
     const cw_db_task end = {.status = CW_TASK_FAILED,
-                            .message = CW_STR(OVER),
+                            .message = CW_STR(CW_TASK_OVER),
                             .payload = CW_STR(OVER_ERROR),
                             .ended = now};
     if (t->until + LATE_MS <= now)

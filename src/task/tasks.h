@@ -41,6 +41,7 @@
 #define CW_TASK_ID 69u /* four digits of the server, 64 random ones, and their end */
 #define CW_TASK_MESSAGE 512u
 #define CW_TASK_ANONYMOUS "-" /* begins the name of an owner that is a network */
+#define CW_TASK_OVER "The time of the task is over." /* why such a task fails */
 #define CW_TASKS_GROUP 256u
 #define CW_TASKS_LOOKUPS 1024u
 #define CW_TASKS_LOOKUPS_SHARE 256u
@@ -143,8 +144,7 @@ bool cw_task_is_elsewhere(const cw_task *task);
 /* The number of the server in its id; 0: not known. */
 uint32_t cw_task_server(cw_str id);
 /* Read the row of such a task with each tick, while it is watched. It fails soon after its time is over, also
- * without a row. `by` is the caller whose share it takes
- * (access/fair_key.h). CW_LIMIT: too many are followed; CW_NOMEM. */
+ * without a row. `by` is the caller whose share it takes (access/fair_key.h). CW_LIMIT: too many are followed; CW_NOMEM. */
 CW_MUST_USE cw_code cw_task_follow(cw_task *task, const cw_fair_key *by);
 /* Another server has ended this task: compare it with its row. */
 void cw_tasks_check(cw_tasks *tasks, cw_str id);

@@ -313,15 +313,15 @@ static bool are_returned(void)
 TEST(a_letter_that_reaches_no_server_comes_back)
 {
     const cw_letter to_one = {.to = (uint32_t)servers.other, .bytes = CW_STR("arrives")};
-    const cw_letter to_nobody = {.to = 1000,
-                                 .loop = 3,
-                                 .kind = 4,
-                                 .credentials = CW_STR("Basic"),
-                                 .bytes = CW_STR("returns")};
+    const cw_letter to_none = {.to = 1000,
+                               .loop = 3,
+                               .kind = 4,
+                               .credentials = CW_STR("Basic"),
+                               .bytes = CW_STR("returns")};
     n_returned = n_written = 0;
     replicas->opts.on_returned = on_returned;
     assert_int_equal(cw_replicas_send(replicas, &to_one, 0), CW_OK);
-    assert_int_equal(cw_replicas_send(replicas, &to_nobody, 0), CW_OK);
+    assert_int_equal(cw_replicas_send(replicas, &to_none, 0), CW_OK);
     n_expected = 1;
     wait_until(are_returned);
     assert_int_equal(last.to, 1000);
@@ -506,7 +506,7 @@ TEST(letters_to_one_server_come_back_from_a_database_that_cannot_be_written)
     assert_int_equal(cw_db_begin(db, &err), CW_OK);
     for (unsigned i = 0; i < MAIL_MAX + 1; i++)
         assert_int_equal(cw_replicas_send(replicas, &letter, 0), CW_OK);
-    /* Nobody waits for what all servers get. */
+    /* No request waits for a letter to all servers. */
     letter.to = CW_LETTER_ALL;
     assert_int_equal(cw_replicas_send(replicas, &letter, 0), CW_OK);
     n_expected = MAIL_MAX + 1;

@@ -277,7 +277,7 @@ TEST(a_cancel_at_another_server_stays_and_the_call_ends)
     stop(&one);
 }
 
-/* What the loop of a task was told. */
+/* The events that the loop of a task received. */
 typedef struct told {
     cw_loop loop;
     bool is_cancelled;

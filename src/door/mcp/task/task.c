@@ -195,7 +195,7 @@ void cw_mcp_task_on_over(cw_deadline *d)
     cw_call_handle handle = t->call.item->call;
     t->call.item->call = (cw_call_handle){0};
     cw_call_abandon(t->call.rl, handle);
-    fail(t, "The time of the task is over.");
+    fail(t, CW_TASK_OVER);
 }
 
 /* The store writes the end without the running part. */

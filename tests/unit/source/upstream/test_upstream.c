@@ -577,6 +577,18 @@ static void outlive_token(road *r, fake_server *f)
     fake_server_release(f);
 }
 
+/* Ask for something, with a token of `t` and an initial call that takes longer than the token is good. */
+static void ask_late(road *r, fake_server *f, fake_server *t, sent *a)
+{
+    static char url[64];
+    cw_config_remote config = with_token(t, url);
+    config.init_calls = (cw_config_preludes){login, 1};
+    n_seen = 0;
+    open_road(r, config, f->port);
+    ask_for(r, a);
+    outlive_token(r, f);
+}
+
 TEST(a_login_that_outlives_its_token_is_done_again)
 {
     static const fake_step short_lived[] = SHORT_LIVED;
@@ -587,16 +599,10 @@ TEST(a_login_that_outlives_its_token_is_done_again)
         DO_READ, DO_HOLD, DO_SEND(ANSWER(1)),         DO_END};
     fake_server f, t;
     road r;
-    char url[64];
     sent a = {0};
-    n_seen = 0;
     fake_server_start(&f, SCRIPTS(script), 1);
     fake_server_start(&t, SCRIPTS(short_lived, tokens), 2);
-    cw_config_remote config = with_token(&t, url);
-    config.init_calls = (cw_config_preludes){login, 1};
-    open_road(&r, config, f.port);
-    ask_for(&r, &a);
-    outlive_token(&r, &f);
+    ask_late(&r, &f, &t, &a);
     assert_non_null(strstr(see(&r, &f), "\r\nAuthorization: Bearer bbb\r\n"));
     fake_server_release(&f);
     wait_for(&r, &a, 200);
@@ -613,16 +619,10 @@ TEST(a_login_that_outlives_every_token_fails_and_does_not_go_on_for_ever)
                                        DO_END};
     fake_server f, t;
     road r;
-    char url[64];
     sent a = {0};
-    n_seen = 0;
     fake_server_start(&f, SCRIPTS(script), 1);
     fake_server_start(&t, SCRIPTS(tokens, tokens), 2);
-    cw_config_remote config = with_token(&t, url);
-    config.init_calls = (cw_config_preludes){login, 1};
-    open_road(&r, config, f.port);
-    ask_for(&r, &a);
-    outlive_token(&r, &f);
+    ask_late(&r, &f, &t, &a);
     outlive_token(&r, &f);
     client_run_until(&r.b, a.calls);
     assert_int_equal(a.end, CW_CLIENT_CONNECT);
