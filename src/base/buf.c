@@ -75,26 +75,71 @@ void cw_buf_add_i64(cw_buf *b, int64_t value)
     cw_buf_add(b, cw_digits_i64(value, text));
 }
 
-void cw_buf_printf(cw_buf *b, const char *fmt, ...)
+CW_PRINTF(2, 0) static void add_formatted(cw_buf *b, const char *fmt, va_list args)
 {
-    if (b->code)
-        return;
-    va_list args;
-    va_start(args, fmt);
+    va_list again;
+    va_copy(again, args);
     int n = vsnprintf(b->p ? b->p + b->n : NULL, b->cap - b->n, fmt, args);
-    va_end(args);
     if (n < 0) {
         b->code = CW_NOMEM;
+    } else if ((size_t)n < b->cap - b->n) {
+        b->n += (size_t)n;
+    } else if (grow(b, (size_t)n)) {
+        vsnprintf(b->p + b->n, b->cap - b->n, fmt, again);
+        b->n += (size_t)n;
+    }
+    va_end(again);
+}
+
+void cw_buf_printf(cw_buf *b, const char *fmt, ...)
+{
+    va_list args;
+    if (b->code)
         return;
+    va_start(args, fmt);
+    add_formatted(b, fmt, args);
+    va_end(args);
+}
+
+static bool is_control(char c)
+{
+    return (unsigned char)c < ' ' || c == 0x7f;
+}
+
+void cw_buf_escape_controls(cw_buf *b, size_t from)
+{
+    while (from < b->n && !is_control(b->p[from]))
+        from++;
+    if (from >= b->n || b->code)
+        return;
+    CW_CLEANUP(cw_buf_done) cw_buf rest;
+    cw_buf_init(&rest, b->max);
+    cw_buf_add_bytes(&rest, b->p + from, b->n - from);
+    b->n = from;
+    b->code = rest.code;
+    for (size_t i = 0; i < rest.n; i++) {
+        if (is_control(rest.p[i]))
+            cw_buf_printf(b, "\\u%04x", (unsigned)rest.p[i]);
+        else
+            cw_buf_add_char(b, rest.p[i]);
     }
-    if ((size_t)n >= b->cap - b->n) {
-        if (!grow(b, (size_t)n))
-            return;
-        va_start(args, fmt);
-        vsnprintf(b->p + b->n, b->cap - b->n, fmt, args);
-        va_end(args);
-    }
-    b->n += (size_t)n;
+}
+
+void cw_buf_add_line(cw_buf *lines, const char *fmt, ...)
+{
+    va_list args;
+    size_t before = lines->n;
+    if (before)
+        cw_buf_add_char(lines, '\n');
+    size_t from = lines->n;
+    if (lines->code)
+        return;
+    va_start(args, fmt);
+    add_formatted(lines, fmt, args);
+    va_end(args);
+    cw_buf_escape_controls(lines, from);
+    if (lines->code)
+        lines->n = before; /* no part of a line */
 }
 
 char *cw_buf_reserve(cw_buf *b, size_t n)

@@ -70,6 +70,11 @@ void cw_buf_add_u64(cw_buf *b, uint64_t value);
 void cw_buf_add_i64(cw_buf *b, int64_t value);
 CW_PRINTF(2, 3) void cw_buf_printf(cw_buf *b, const char *fmt, ...);
 
+/* Write controls (C0 and DEL) among the bytes from `from` on as \uXXXX, so that these stay one line. */
+void cw_buf_escape_controls(cw_buf *b, size_t from);
+/* Append a line to lines that '\n' separates, with its controls written so. */
+CW_PRINTF(2, 3) void cw_buf_add_line(cw_buf *lines, const char *fmt, ...);
+
 /* Drop the first `n` bytes. */
 void cw_buf_consume(cw_buf *b, size_t n);
 

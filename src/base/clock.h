@@ -17,6 +17,14 @@
 /* Nanoseconds and milliseconds of CLOCK_MONOTONIC. */
 uint64_t cw_clock_ns(void);
 uint64_t cw_clock_ms(void);
+
+/* The time from `then` to `now`. Two threads take their times before they wait for the same lock, so
+ * `then` may be a little later: that is 0, not the longest time there is. */
+static inline uint64_t cw_clock_since(uint64_t now, uint64_t then)
+{
+    return now > then ? now - then : 0;
+}
+
 /* Nanoseconds of processor time that this thread has used. It costs a system call. */
 uint64_t cw_clock_thread_ns(void);
 /* Milliseconds since 1970, UTC. */

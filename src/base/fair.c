@@ -3,6 +3,7 @@
 #include "base/fair.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define LEAF (CW_FAIR_LEVELS - 1)
 
@@ -101,8 +102,8 @@ static void drop_empty(cw_fair_groups *g, cw_fair_group *group)
     }
 }
 
-/* The narrowest group of a caller with one more item; NULL: no memory. */
-static cw_fair_group *enter(cw_fair_groups *g, const cw_fair_key *key)
+/* The narrowest group of a caller with `n` more items; NULL: no memory. */
+static cw_fair_group *enter(cw_fair_groups *g, const cw_fair_key *key, uint32_t n)
 {
     cw_fair_group *group = NULL;
     for (uint32_t level = 0; level < CW_FAIR_LEVELS; level++) {
@@ -114,16 +115,16 @@ static cw_fair_group *enter(cw_fair_groups *g, const cw_fair_key *key)
         group = next;
     }
     for (cw_fair_group *up = group; up; up = up->parent)
-        up->n++;
-    g->n++;
+        up->n += n;
+    g->n += n;
     return group;
 }
 
-static void leave(cw_fair_groups *g, cw_fair_group *group)
+static void leave(cw_fair_groups *g, cw_fair_group *group, uint32_t n)
 {
     for (cw_fair_group *up = group; up; up = up->parent)
-        up->n--;
-    g->n--;
+        up->n -= n;
+    g->n -= n;
     drop_empty(g, group);
 }
 
@@ -182,7 +183,7 @@ cw_code cw_fair_push(cw_fair_queue *q, cw_fair_item *item, const cw_fair_key *ke
     *ret_lost = NULL;
     if (g->n >= max && !lost)
         return CW_LIMIT;
-    cw_fair_group *group = enter(g, key);
+    cw_fair_group *group = enter(g, key, 1);
     if (!group)
         return CW_NOMEM;
     item->group = group;
@@ -218,12 +219,20 @@ cw_fair_item *cw_fair_next_caller(const cw_fair_queue *q, const cw_fair_item *it
     return NULL;
 }
 
+cw_fair_item *cw_fair_next_network(const cw_fair_queue *q, const cw_fair_item *item)
+{
+    const cw_fair_group *group = item->group;
+    while (group->parent)
+        group = group->parent;
+    return group->node.next != &q->groups.ring ? first_below(group->node.next) : NULL;
+}
+
 void cw_fair_remove(cw_fair_queue *q, cw_fair_item *item)
 {
     cw_fair_group *group = item->group;
     cw_list_remove(&item->node);
     item->group = NULL;
-    leave(&q->groups, group);
+    leave(&q->groups, group, 1);
 }
 
 void cw_fair_take(cw_fair_queue *q, cw_fair_item *item)
@@ -250,30 +259,70 @@ void cw_fair_slots_done(cw_fair_slots *p)
     pthread_mutex_destroy(&p->lock);
 }
 
-/* Whether no group of the caller holds more than its share. */
-static bool may_enter(cw_fair_groups *g, const cw_fair_key *key, uint32_t max, uint32_t each)
+static uint32_t held_by(cw_fair_groups *g, uint32_t level, const cw_fair_key *key)
 {
-    if (g->n >= max)
+    const cw_fair_group *group = *slot_of(g, level, key->at[level]);
+    return group ? group->n : 0;
+}
+
+/* Whether no group of the caller holds more than its share with `n` more places. */
+static bool may_take(cw_fair_groups *g, const cw_fair_key *key, uint32_t n, uint32_t max,
+                     uint32_t least)
+{
+    if (n > max || g->n > max - n)
         return false;
-    uint32_t left = max - g->n;
-    uint32_t share = left > CW_FAIR_SLOTS_FLOOR ? left : CW_FAIR_SLOTS_FLOOR;
+    uint32_t left = max - n - g->n + 1; /* before the last one of them */
+    uint32_t share = left > least ? left : least;
     for (uint32_t level = 0; level < CW_FAIR_LEVELS; level++) {
-        const cw_fair_group *own = *slot_of(g, level, key->at[level]);
-        uint32_t held = own ? own->n : 0;
-        if (held >= share || (level == LEAF && each && held >= each))
+        if (n > share || held_by(g, level, key) > share - n)
             return false;
     }
     return true;
 }
 
+static cw_code take(cw_fair_groups *g, const cw_fair_key *key, uint32_t n, uint32_t max,
+                    uint32_t least, cw_fair_group **ret)
+{
+    if (!may_take(g, key, n, max, least))
+        return CW_LIMIT;
+    *ret = enter(g, key, n);
+    return *ret ? CW_OK : CW_NOMEM;
+}
+
 cw_code cw_fair_slots_enter(cw_fair_slots *p, const cw_fair_key *key, uint32_t max, uint32_t each,
                             cw_fair_group **ret)
 {
+    *ret = NULL;
     pthread_mutex_lock(&p->lock);
-    cw_code rc = may_enter(&p->groups, key, max, each) ? CW_OK : CW_LIMIT;
-    *ret = rc ? NULL : enter(&p->groups, key);
+    bool is_full = each && held_by(&p->groups, LEAF, key) >= each;
+    cw_code rc = is_full ? CW_LIMIT : take(&p->groups, key, 1, max, CW_FAIR_SLOTS_FLOOR, ret);
     pthread_mutex_unlock(&p->lock);
-    return !rc && !*ret ? CW_NOMEM : rc;
+    return rc;
+}
+
+cw_code cw_fair_slots_take(cw_fair_slots *p, const cw_fair_key *key, uint32_t n, uint32_t max,
+                           uint32_t least)
+{
+    cw_fair_group *group;
+    pthread_mutex_lock(&p->lock);
+    cw_code rc = take(&p->groups, key, n, max, least, &group);
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
+void cw_fair_slots_give(cw_fair_slots *p, const cw_fair_key *key, uint32_t n)
+{
+    pthread_mutex_lock(&p->lock);
+    leave(&p->groups, *slot_of(&p->groups, LEAF, key->at[LEAF]), n);
+    pthread_mutex_unlock(&p->lock);
+}
+
+uint32_t cw_fair_slots_count(cw_fair_slots *p)
+{
+    pthread_mutex_lock(&p->lock);
+    uint32_t n = p->groups.n;
+    pthread_mutex_unlock(&p->lock);
+    return n;
 }
 
 void cw_fair_slots_leave(cw_fair_slots *p, cw_fair_group *place)
@@ -281,6 +330,103 @@ void cw_fair_slots_leave(cw_fair_slots *p, cw_fair_group *place)
     if (!place)
         return;
     pthread_mutex_lock(&p->lock);
-    leave(&p->groups, place);
+    leave(&p->groups, place, 1);
     pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- places in turn ---- */
+
+void cw_fair_turns_init(cw_fair_turns *t)
+{
+    *t = (cw_fair_turns){.n_claims = 0};
+    pthread_mutex_init(&t->lock, NULL);
+    groups_init(&t->groups);
+}
+
+void cw_fair_turns_done(cw_fair_turns *t)
+{
+    groups_done(&t->groups);
+    pthread_mutex_destroy(&t->lock);
+}
+
+static void record_caller(cw_fair_turns *t, uint64_t owner, uint64_t now)
+{
+    if (t->last_owner && owner != t->last_owner)
+        t->others_until_ns = t->last_ns + CW_FAIR_OTHERS_NS;
+    t->last_owner = owner;
+    t->last_ns = now;
+}
+
+/* The number of claims before that of this caller, which is the index of its claim; all, if it has
+ * none. Claims that have lapsed go. */
+static uint32_t claims_before(cw_fair_turns *t, uint64_t owner, uint64_t now)
+{
+    uint32_t n = 0, own = CW_FAIR_CLAIMS;
+    for (uint32_t i = 0; i < t->n_claims; i++) {
+        if (now >= t->claims[i].until_ns)
+            continue;
+        if (t->claims[i].owner == owner)
+            own = n;
+        t->claims[n++] = t->claims[i];
+    }
+    t->n_claims = n;
+    return own < n ? own : n;
+}
+
+/* A claim lasts while no place is free. After that it is not renewed: a caller that does not come
+ * for its place delays others once, and not longer. */
+static void claim(cw_fair_turns *t, uint32_t at, uint64_t owner, bool is_full, uint64_t now)
+{
+    if (at == t->n_claims && at < CW_FAIR_CLAIMS)
+        t->claims[t->n_claims++] = (cw_fair_claim){owner, now + CW_FAIR_CLAIM_NS};
+    else if (at < t->n_claims && is_full)
+        t->claims[at].until_ns = now + CW_FAIR_CLAIM_NS;
+}
+
+static void drop_claim(cw_fair_turns *t, uint32_t at)
+{
+    if (at == t->n_claims)
+        return;
+    t->n_claims--;
+    memmove(&t->claims[at], &t->claims[at + 1], (t->n_claims - at) * sizeof *t->claims);
+}
+
+/* With the lock. */
+static cw_code enter_turn(cw_fair_turns *t, const cw_fair_key *key, uint32_t max, uint64_t now,
+                          cw_fair_group **ret)
+{
+    uint64_t owner = key->at[0];
+    record_caller(t, owner, now);
+    uint32_t left = t->groups.n < max ? max - t->groups.n : 0;
+    uint32_t before = claims_before(t, owner, now);
+    bool has_one = held_by(&t->groups, 0, key) > 0;
+    bool is_kept = has_one && left == 1 && now < t->others_until_ns;
+    if (left > before && !is_kept) {
+        *ret = enter(&t->groups, key, 1);
+        if (*ret)
+            drop_claim(t, before);
+        return *ret ? CW_OK : CW_NOMEM;
+    }
+    if (!has_one)
+        claim(t, before, owner, left == 0, now);
+    return CW_LIMIT;
+}
+
+cw_code cw_fair_turns_enter(cw_fair_turns *t, const cw_fair_key *key, uint32_t max, uint64_t now,
+                            cw_fair_group **ret)
+{
+    *ret = NULL;
+    pthread_mutex_lock(&t->lock);
+    cw_code rc = enter_turn(t, key, max, now, ret);
+    pthread_mutex_unlock(&t->lock);
+    return rc;
+}
+
+void cw_fair_turns_leave(cw_fair_turns *t, cw_fair_group *place)
+{
+    if (!place)
+        return;
+    pthread_mutex_lock(&t->lock);
+    leave(&t->groups, place, 1);
+    pthread_mutex_unlock(&t->lock);
 }

@@ -20,6 +20,7 @@
 #define CW_SCHEMA_MAX_BYTES (1024u * 1024u) /* of one document */
 #define CW_SCHEMA_MAX_DEPTH 64u             /* subschemas inside each other */
 #define CW_SCHEMA_MAX_SUBSCHEMAS 10000u
+#define CW_SCHEMA_MAX_PATTERN_BYTES (16u * 1024u * 1024u) /* of the compiled patterns of a schema */
 #define CW_SCHEMA_MAX_REFS 64u        /* references that lead straight to references */
 #define CW_SCHEMA_MAX_RECURSION 2000u /* subschemas being evaluated inside each other */
 #define CW_SCHEMA_MAX_STEPS 10000000u

@@ -55,10 +55,12 @@ void client_fixture_start_tick(client_fixture *f)
     uv_timer_start(&f->tick, on_tick, 1, 1);
 }
 
-void client_fixture_init(client_fixture *f)
+void client_fixture_init_at(client_fixture *f, bool reads_in_turn)
 {
     memset(f, 0, sizeof *f);
     assert_int_equal(cw_loop_init(&f->loop, 1024, NULL), CW_OK);
+    if (reads_in_turn)
+        cw_run_queue_init(&f->queue, &f->loop);
     client_fixture_start_tick(f);
 }
 
@@ -72,17 +74,27 @@ cw_code client_fixture_new_client(client_fixture *f, const char *url, cw_client_
     return cw_client_new(&f->loop, &opts, &f->client, NULL);
 }
 
-void client_fixture_open_at(client_fixture *f, const char *scheme, uint16_t port,
-                            cw_client_opts opts)
+void client_fixture_open_on(client_fixture *f, const char *scheme, uint16_t port,
+                            cw_client_opts opts, bool reads_in_turn)
 {
     char url[64];
     snprintf(url, sizeof url, "%s://127.0.0.1:%u/rpc", scheme, port);
-    client_fixture_init(f);
+    client_fixture_init_at(f, reads_in_turn);
     assert_int_equal(client_fixture_new_client(f, url, opts), CW_OK);
+}
+
+/* The slice of the turn that begins is over when the polls are looked at. */
+static void use_up_slice(client_fixture *f)
+{
+    if (!f->loop.run_queue)
+        return;
+    f->queue.turn = f->loop.turns + 1;
+    f->queue.slice_began_ns = 0;
 }
 
 void client_fixture_turn(client_fixture *f)
 {
+    use_up_slice(f);
     uv_run(&f->loop.uv, UV_RUN_ONCE);
 }
 
@@ -107,6 +119,8 @@ void client_fixture_done(client_fixture *f)
     uv_close((uv_handle_t *)&f->tick, NULL);
     cw_loop_end(&f->loop);
     cw_loop_run(&f->loop);
+    if (f->loop.run_queue)
+        cw_run_queue_done(&f->queue);
     cw_loop_done(&f->loop);
 }
 

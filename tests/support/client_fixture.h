@@ -12,7 +12,8 @@
  *     client_fixture_done(&f);
  *     fake_server_stop(&s);
  *
- * A program that defines OVER_TLS before this header runs its tests over TLS.
+ * A program that defines OVER_TLS before this header runs its tests over TLS. One that defines IN_TURN
+ * reads each answer when its turn comes: each turn of the loop is used up before its polls.
  *
  * Threads: a fixture belongs to one thread.
  */
@@ -20,6 +21,7 @@
 #define CW_TESTS_CLIENT_FIXTURE_H
 
 #include "net/client/client_int.h"
+#include "net/loop/run_queue.h"
 #include "support/blackhole.h"
 #include "support/fake_server.h"
 #include "support/fake_tls.h"
@@ -33,12 +35,19 @@
 #define serve(s, ...) fake_server_start(s, __VA_ARGS__)
 #endif
 
+#ifdef IN_TURN
+#define READS_IN_TURN true
+#else
+#define READS_IN_TURN false
+#endif
+
 #define CLIENT_WAIT_MS 10000u
 #define CLIENT_BODY_MAX 100000u
 
 typedef struct client_fixture {
     cw_loop loop;
     uv_timer_t tick; /* so that a turn of the loop always ends */
+    cw_run_queue queue;
     cw_client *client;
     bool closed;
 } client_fixture;
@@ -63,14 +72,17 @@ typedef struct client_exchange {
 /* ---- the loop and the client ---- */
 
 /* The loop alone. */
-void client_fixture_init(client_fixture *f);
+void client_fixture_init_at(client_fixture *f, bool reads_in_turn);
+#define client_fixture_init(f) client_fixture_init_at(f, READS_IN_TURN)
 /* Start the timer of a loop that the test initialised itself, as tests of failed allocations do. */
 void client_fixture_start_tick(client_fixture *f);
 /* The client. A missing ca_file or answer_size gets a default. Fails as cw_client_new does. */
 cw_code client_fixture_new_client(client_fixture *f, const char *url, cw_client_opts opts);
 /* Both, for SCHEME://127.0.0.1:PORT/rpc. */
-void client_fixture_open_at(client_fixture *f, const char *scheme, uint16_t port,
-                            cw_client_opts opts);
+void client_fixture_open_on(client_fixture *f, const char *scheme, uint16_t port,
+                            cw_client_opts opts, bool reads_in_turn);
+#define client_fixture_open_at(f, scheme, port, ...)                                               \
+    client_fixture_open_on(f, scheme, port, __VA_ARGS__, READS_IN_TURN)
 #define client_fixture_open_with(f, port, ...) client_fixture_open_at(f, SCHEME, port, __VA_ARGS__)
 #define client_fixture_open(f, port) client_fixture_open_at(f, SCHEME, port, (cw_client_opts){0})
 /* Close the client and wait until it is closed. */

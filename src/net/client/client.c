@@ -457,6 +457,7 @@ ssize_t cw_client_conn_send_secure(cw_client_conn *l, const void *p, size_t n)
  * connections, whatever it says: for a while each is used once. */
 #define EARLY_CLOSE_MS 100u
 #define NO_REUSE_MS 10000u
+#define TURN_RECORDS 16u /* of TLS, in one turn of the loop */
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
@@ -465,7 +466,10 @@ static void poll_for(cw_client_conn *l, int events)
     if (l->events == events)
         return;
     l->events = (uint8_t)events;
-    uv_poll_start(&l->poll, events, on_poll);
+    if (events)
+        uv_poll_start(&l->poll, events, on_poll);
+    else
+        uv_poll_stop(&l->poll);
 }
 
 void cw_client_conn_move(cw_client_conn *l, cw_list *list)
@@ -496,6 +500,9 @@ void cw_client_conn_close(cw_client_conn *l)
     l->req = NULL;
     cw_list_remove(&l->node);
     cw_deadline_clear(&l->deadline);
+    cw_loop_cancel_deferred(&l->more);
+    if (cw_run_queue_has(&l->runner))
+        cw_run_queue_remove(l->client->loop->run_queue, &l->runner);
     cw_buf_done(&l->in);
     cw_buf_done(&l->answer);
     cw_buf_done(&l->header_text);
@@ -560,6 +567,7 @@ static void push(cw_client_conn *l)
 static void begin(cw_client_conn *l)
 {
     l->state = LINK_HEAD;
+    l->owner = l->req->owner;
     l->sent = 0;
     l->unsent = false;
     l->interim = 0;
@@ -656,6 +664,73 @@ static void on_connected(cw_client_conn *l)
 
 /* ---- events ---- */
 
+/* Records that libcurl has already taken from the socket cause no event of the socket. A server that
+ * sends without end must not keep the loop from others, so reading goes on in the next turn. */
+static void read_turn(cw_client_conn *l)
+{
+    size_t n = 0;
+    while (cw_client_conn_read(l) && l->secure) {
+        if (++n < TURN_RECORDS)
+            continue;
+        cw_loop_defer_next(l->client->loop, &l->more);
+        return;
+    }
+}
+
+static bool is_reading(const cw_client_conn *l)
+{
+    return l->state == LINK_HEAD || l->state == LINK_BODY;
+}
+
+static cw_client_conn *conn_of(const cw_runner *runner)
+{
+    return CW_CONTAINER((cw_runner *)(uintptr_t)runner, cw_client_conn, runner);
+}
+
+static cw_fair_key key_of(const cw_runner *runner)
+{
+    uint64_t owner = conn_of(runner)->owner;
+    return (cw_fair_key){{owner, owner, owner}};
+}
+
+/* Its turn has come. */
+static void run_conn(cw_runner *runner)
+{
+    cw_client_conn *l = conn_of(runner);
+    if (is_reading(l))
+        read_turn(l);
+    if (CW_UNLIKELY(!(l->events & UV_READABLE)) && l->state != LINK_CLOSED)
+        poll_for(l, l->events | UV_READABLE);
+}
+
+/* A body that came in pieces. */
+static bool is_large(const cw_runner *runner)
+{
+    return conn_of(runner)->answer.n > 0;
+}
+
+static const cw_runner_ops runner_ops = {.run = run_conn, .key = key_of, .is_large = is_large};
+
+/* A large answer may take long to read, so answers take turns. One that waits is not polled for once the
+ * poll has announced it again. */
+static void read_in_turn(cw_client_conn *l)
+{
+    cw_run_queue *q = l->client->loop->run_queue;
+    if (!q)
+        read_turn(l);
+    else if (cw_run_queue_has(&l->runner))
+        poll_for(l, l->events & ~UV_READABLE);
+    else
+        (void)cw_run_queue_run(q, &l->runner);
+}
+
+static void on_more(cw_deferred *later)
+{
+    cw_client_conn *l = CW_CONTAINER(later, cw_client_conn, more);
+    if (is_reading(l) && !cw_run_queue_has(&l->runner))
+        read_in_turn(l);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     cw_client_conn *l = poll->data;
@@ -678,17 +753,14 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         l->broken = true;
         while (cw_client_conn_read(l))
             continue;
-        if (l->state == LINK_HEAD || l->state == LINK_BODY)
+        if (is_reading(l))
             cw_client_conn_end(l, EIO);
         return;
     }
-    /* What TLS has taken from the socket, the socket does not tell again. */
-    if (events & UV_READABLE) {
-        while (cw_client_conn_read(l) && l->secure)
-            continue;
-    }
+    if (events & UV_READABLE)
+        read_in_turn(l);
     /* After that, since a server that has answered may take no more. */
-    if ((events & UV_WRITABLE) && l->unsent && (l->state == LINK_HEAD || l->state == LINK_BODY))
+    if ((events & UV_WRITABLE) && l->unsent && is_reading(l))
         push(l);
 }
 
@@ -708,6 +780,8 @@ static cw_code open_one(cw_client *c, const cw_address *a, const cw_client_req *
     if (!l)
         return cw_fail_nomem(err);
     l->client = c;
+    l->more.fn = on_more;
+    l->runner.ops = &runner_ops;
     cw_buf_init(&l->out, CW_BUF_MAX);
     l->fd = c->secure ? socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
                       : cw_connect_open(a, pending);

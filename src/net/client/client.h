@@ -116,6 +116,9 @@ struct cw_client_req {
     const cw_str *body; /* pieces, one after another */
     size_t n_body;
     bool may_repeat; /* sending it twice does no harm */
+    /* Hash of the caller or network for which it is sent: the answers of different ones are read in turn
+     * (net/loop/run_queue.h). 0: the server itself. */
+    uint64_t owner;
     /* `answer` only with CW_CLIENT_OK; `why` is a text for logs. */
     void (*on_done)(cw_client_req *req, cw_client_end end, const cw_client_response *answer,
                     const char *why);

@@ -16,6 +16,7 @@
 #include "net/addr/lookup.h"
 #include "net/client/client.h"
 #include "net/curl/tls_client.h"
+#include "net/loop/run_queue.h"
 
 #define CW_CLIENT_CONN_TYPE_MAX 127u
 
@@ -60,8 +61,11 @@ struct cw_client_conn {
     uint64_t idle_since; /* ms of the loop */
     uint64_t idle_until; /* as far as the server promised */
     cw_deadline deadline;
-    cw_buf in;     /* a head that came in pieces */
-    cw_buf answer; /* a body that did */
+    cw_deferred more; /* of TLS: reading goes on in the next turn */
+    cw_runner runner; /* in the loop's queue: an answer is read when its turn comes */
+    uint64_t owner;   /* of the request that it answers */
+    cw_buf in;        /* a head that came in pieces */
+    cw_buf answer;    /* a body that did */
     cw_buf header_text;
     cw_client_conn_place values[CW_CLIENT_WANTED], cookies;
     cw_tls_client_conn *secure; /* NULL: without TLS */

@@ -57,10 +57,10 @@ CW_MUST_USE cw_code cw_tls_client_begin(cw_tls_client *s, int fd, const cw_addre
                                         cw_tls_client_conn **ret, cw_err *err);
 /* NULL is fine. A link that is open says goodbye. */
 void cw_tls_client_end(cw_tls_client_conn *link);
-/* As recv and send: -1 with errno; EAGAIN is the only number that means something. What TLS has
- * taken from the socket, the socket does not tell again: read until EAGAIN, or CW_TLS_CLIENT_RECORD
- * bytes at a time. After EAGAIN the same bytes must be sent from the same place. */
-#define CW_TLS_CLIENT_RECORD 16384u
+/* As recv and send: -1 with errno; EAGAIN is the only number with a meaning. The socket has no further
+ * event for bytes that libcurl has taken from it. So read until EAGAIN, at once or in later turns of the
+ * loop that need no event. After EAGAIN the same bytes must be sent from the same place. */
+#define CW_TLS_CLIENT_RECORD 16384u /* bytes of one record, at most */
 ssize_t cw_tls_client_recv(const cw_tls_client_conn *link, void *p, size_t n);
 ssize_t cw_tls_client_send(const cw_tls_client_conn *link, const void *p, size_t n);
 /* The error text of libcurl, or NULL. */

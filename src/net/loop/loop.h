@@ -111,6 +111,8 @@ typedef struct cw_loop {
     uint32_t label;               /* of this loop in the metrics */
     _Atomic uint64_t short_turns; /* turns of 0 ms, for the metrics */
     char *scratch;                /* CW_LOOP_SCRATCH bytes, free for use within one callback */
+    struct cw_run_queue
+        *run_queue; /* its connections take turns (run_queue.h); NULL: they do not */
     int64_t date_second;
     char date[CW_CLOCK_HTTP_LEN + 1];
     pthread_t thread;

@@ -61,7 +61,7 @@ static bool has_room(cw_child_output_log *log, uint64_t *ret_left_out)
     uint64_t now = cw_clock_ms();
     *ret_left_out = 0;
     pthread_mutex_lock(&log->lock);
-    if (now - log->since >= MINUTE_MS) {
+    if (cw_clock_since(now, log->since) >= MINUTE_MS) {
         *ret_left_out = log->left_out;
         log->since = now;
         log->reported = 0;

@@ -23,14 +23,6 @@
 #define TURN_REQUESTS 32u
 #define TURN_READS 4u
 
-/* Times of taking turns. */
-#define SLICE_NS UINT64_C(300000)
-#define LONG_NS UINT64_C(1000000)
-#define PAUSE_FACTOR 3u
-#define PAUSE_MAX_NS UINT64_C(200000000)
-/* How long a peer counts as using the loop, and reads are measured after one that took long. */
-#define RECENT_NS UINT64_C(1000000000)
-#define WAKE_MS 2u
 #define LINGER_MS 2000u
 /* Memory is given back TRIM_MS after so many connections of a loop have become a quarter of them. */
 #define TRIM_CONNS 256u
@@ -107,15 +99,15 @@ static uint32_t unsent(const cw_conn *c)
     return ioctl(c->fd, SIOCOUTQ, &n) == 0 && n > 0 ? (uint32_t)n : 0;
 }
 
-/* ---- the queue of connections with something to do ---- */
-
-static bool is_queued(const cw_conn *c)
-{
-    return c->ready.group != NULL;
-}
+/* ---- taking turns ---- */
 
 /* Makes responses a group of their own. */
 #define SENDING_KEY UINT64_C(0x9e3779b97f4a7c15)
+
+static cw_conn *conn_of(const cw_runner *runner)
+{
+    return CW_CONTAINER((cw_runner *)(uintptr_t)runner, cw_conn, runner);
+}
 
 /* Behind a trusted proxy each connection counts as a client: the addresses are in the requests. */
 static cw_fair_key network_of(const cw_conn *c)
@@ -133,8 +125,9 @@ static cw_fair_key network_of(const cw_conn *c)
 
 /* Within a network, input and responses that wait take turns: a client need not wait for others
  * that share its address and read slowly. */
-static cw_fair_key key_of(const cw_conn *c)
+static cw_fair_key key_of(const cw_runner *runner)
 {
+    const cw_conn *c = conn_of(runner);
     cw_fair_key key = network_of(c);
     if (is_sending(c))
         key.at[CW_FAIR_LEVELS - 1] ^= SENDING_KEY;
@@ -144,19 +137,9 @@ static cw_fair_key key_of(const cw_conn *c)
 /* The connection has something to do that no poll announces: it is done when its turn comes. */
 static void enqueue(cw_conn *c)
 {
-    cw_fair_item *lost;
-    if (is_queued(c))
-        return;
-    cw_fair_key key = key_of(c);
-    if (cw_fair_push(&c->sl->ready.queue, &c->ready, &key, UINT32_MAX, &lost))
-        c->sl->ready.missed = true;
-    cw_loop_defer_next(&c->sl->loop, &c->sl->ready.run);
-}
-
-static void dequeue(cw_conn *c)
-{
-    if (is_queued(c))
-        cw_fair_remove(&c->sl->ready.queue, &c->ready);
+    cw_server_loop *sl = c->sl;
+    if (cw_run_queue_add(&sl->ready, &c->runner))
+        cw_loop_defer_next(&sl->loop, &sl->add_missed);
 }
 
 /* ---- the end ---- */
@@ -212,7 +195,7 @@ static void close_conn(cw_conn *c, bool clean)
         cw_request_free(c->req);
     c->req = NULL;
     cw_deadline_clear(&c->deadline);
-    dequeue(c);
+    cw_run_queue_remove(&c->sl->ready, &c->runner);
     cw_buf_done(&c->in);
     cw_conn_tls_free(c->tls, clean);
     c->tls = NULL;
@@ -265,7 +248,7 @@ static int events_for(const cw_conn *c)
 {
     int write = c->tls_write ? UV_WRITABLE : 0;
     int flush = c->tls_read ? UV_READABLE : UV_WRITABLE;
-    if (is_queued(c))
+    if (cw_run_queue_has(&c->runner))
         return 0; /* its turn comes by itself */
     switch ((cw_conn_state)c->state) {
     case CONN_IDLE:
@@ -516,9 +499,20 @@ static void flush(cw_conn *c)
         cw_conn_lost(c);
 }
 
-/* Its turn has come: send more of a response, or read and take input. */
-static void run_conn(cw_conn *c)
+static void watch_peer(cw_conn *c)
 {
+    cw_server_loop *sl = c->sl;
+    if (CW_LIKELY(memcmp(sl->contested_by, c->peer, sizeof c->peer) == 0))
+        return;
+    memcpy(sl->contested_by, c->peer, sizeof c->peer);
+    cw_run_queue_set_contested(&sl->ready, cw_loop_recent_ns(&sl->loop));
+}
+
+/* Its turn has come: send more of a response, or read and take input. */
+static void run_conn(cw_runner *runner)
+{
+    cw_conn *c = conn_of(runner);
+    watch_peer(c);
     if (is_sending(c))
         flush(c);
     else if (c->state == CONN_IDLE && c->in.n)
@@ -527,6 +521,13 @@ static void run_conn(cw_conn *c)
         read_input(c);
     cw_conn_settle(c);
 }
+
+static bool is_large(const cw_runner *runner)
+{
+    return conn_of(runner)->state == CONN_BODY;
+}
+
+static const cw_runner_ops runner_ops = {.run = run_conn, .key = key_of, .is_large = is_large};
 
 void cw_conn_next(cw_conn *c)
 {
@@ -541,81 +542,10 @@ void cw_conn_next(cw_conn *c)
     cw_conn_settle(c);
 }
 
-/* ---- taking turns ----
- *
- * Most turns of a loop have little to do: input is read, and a response is continued, where the
- * poll announces it. Once a turn has taken SLICE_NS, connections with something to do are queued.
- * The next turns serve the queue, one network after the other, one slice at a time, and poll in
- * between. So a client waits for at most a slice and one read or write of each other network,
- * however many connections one network has.
- *
- * A read that takes long (a large body, which is parsed and validated) is not cut short. While
- * others use the loop too, its network pauses afterwards for PAUSE_FACTOR times as long. So no
- * network has more than a quarter of a loop that others need.
- */
-
-static void watch_peer(cw_run_queue *r, const cw_conn *c, uint64_t now)
-{
-    if (CW_LIKELY(memcmp(r->last_peer, c->peer, sizeof c->peer) == 0))
-        return;
-    memcpy(r->last_peer, c->peer, sizeof c->peer);
-    r->contested_ns = now;
-}
-
-static bool is_paused(const cw_conn *c, uint64_t now)
-{
-    const cw_run_queue *r = &c->sl->ready;
-    if (CW_LIKELY(now >= r->paused_ns))
-        return false;
-    uint64_t network = network_of(c).at[0];
-    size_t i = network % CW_RUN_QUEUE_PAUSES;
-    return r->pauses[i].network == network && now < r->pauses[i].until_ns;
-}
-
-static void pause_network(const cw_conn *c, uint64_t now, uint64_t took)
-{
-    cw_run_queue *r = &c->sl->ready;
-    if (now - r->contested_ns > RECENT_NS)
-        return;
-    uint64_t ns = took * PAUSE_FACTOR < PAUSE_MAX_NS ? took * PAUSE_FACTOR : PAUSE_MAX_NS;
-    uint64_t network = network_of(c).at[0];
-    size_t i = network % CW_RUN_QUEUE_PAUSES;
-    r->pauses[i].network = network;
-    r->pauses[i].until_ns = now + ns;
-    if (r->paused_ns < now + ns)
-        r->paused_ns = now + ns;
-}
-
-/* Returns the time afterwards. A read may take long only because other threads had the processor.
- * So the first one that takes long is the reason to measure the processor time of those that
- * follow. */
-static uint64_t serve(cw_conn *c, uint64_t now)
-{
-    cw_run_queue *r = &c->sl->ready;
-    bool measures = now < r->measured_ns;
-    uint64_t before = measures ? cw_clock_thread_ns() : 0;
-    watch_peer(r, c, now);
-    cw_loop_set_recent(&c->sl->loop, now);
-    run_conn(c);
-    uint64_t end = cw_loop_set_recent(&c->sl->loop, cw_clock_ns());
-    if (CW_LIKELY(end - now < LONG_NS))
-        return end;
-    uint64_t used = measures ? cw_clock_thread_ns() - before : 0;
-    if (used > LONG_NS)
-        pause_network(c, end, used);
-    r->measured_ns = end + RECENT_NS;
-    return end;
-}
-
-static cw_conn *conn_of(cw_fair_item *item)
-{
-    return CW_CONTAINER(item, cw_conn, ready);
-}
-
 /* There was no memory to queue a connection whose input no poll announces: look for it. */
-static void add_missed(cw_server_loop *sl)
+static void add_missed(cw_deferred *later)
 {
-    sl->ready.missed = false;
+    cw_server_loop *sl = CW_CONTAINER(later, cw_server_loop, add_missed);
     CW_LIST_EACH_SAFE (node, &sl->conns) {
         cw_conn *c = CW_CONTAINER(node, cw_conn, node);
         if (has_input(c))
@@ -623,65 +553,11 @@ static void add_missed(cw_server_loop *sl)
     }
 }
 
-/* The connection that is served next; NULL: all are paused, or there is none. */
-static cw_conn *next_conn(const cw_run_queue *r, uint64_t now)
-{
-    cw_fair_item *item = cw_fair_first(&r->queue);
-    while (item && is_paused(conn_of(item), now))
-        item = cw_fair_next_caller(&r->queue, item);
-    return item ? conn_of(item) : NULL;
-}
-
-static void run_ready(cw_deferred *later)
-{
-    cw_server_loop *sl = CW_CONTAINER(later, cw_server_loop, ready.run);
-    cw_run_queue *r = &sl->ready;
-    if (CW_UNLIKELY(r->missed))
-        add_missed(sl);
-    uint64_t now = cw_clock_ns(), end = now + SLICE_NS;
-    while (now < end) {
-        cw_conn *c = next_conn(r, now);
-        if (!c)
-            break;
-        cw_fair_take(&r->queue, &c->ready);
-        now = serve(c, now);
-    }
-    if (cw_fair_count(&r->queue) == 0)
-        return;
-    if (now < end)
-        cw_loop_set_deadline(&sl->loop, &r->wake, &sl->wake);
-    else
-        cw_loop_defer_next(&sl->loop, &r->run);
-}
-
-static void on_wake(cw_deadline *d)
-{
-    cw_server_loop *sl = CW_CONTAINER(d, cw_server_loop, ready.wake);
-    cw_loop_defer_next(&sl->loop, &sl->ready.run);
-}
-
-/* Whether nothing waits and this turn has not taken long yet. */
-static bool is_free(cw_server_loop *sl, uint64_t now)
-{
-    cw_run_queue *r = &sl->ready;
-    if (cw_fair_count(&r->queue))
-        return false;
-    if (r->turn == sl->loop.turns)
-        return now - r->slice_began_ns < SLICE_NS;
-    r->turn = sl->loop.turns;
-    r->slice_began_ns = now;
-    return true;
-}
-
 /* Do what a poll has announced: now, or when it is the turn of this connection. False: it waits. */
 static bool run_in_turn(cw_conn *c)
 {
-    uint64_t now = cw_clock_ns();
-    if (CW_LIKELY(is_free(c->sl, now) && !is_paused(c, now))) {
-        serve(c, now);
+    if (CW_LIKELY(cw_run_queue_run(&c->sl->ready, &c->runner)))
         return true;
-    }
-    enqueue(c);
     cw_conn_settle(c);
     return false;
 }
@@ -793,21 +669,19 @@ void cw_conn_loop_init(cw_server_loop *sl)
     cw_deadline_list_init(&sl->linger, LINGER_MS, on_deadline);
     cw_deadline_list_init(&sl->last, 0, on_deadline);
     cw_deadline_list_init(&sl->ping, 0, on_ping);
-    cw_deadline_list_init(&sl->wake, WAKE_MS, on_wake);
     cw_deadline_list_init(&sl->trim, TRIM_MS, on_trim);
-    cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle, &sl->write, &sl->linger,
-                               &sl->last,   &sl->ping, &sl->wake, &sl->trim};
+    cw_deadline_list *all[] = {&sl->header, &sl->body, &sl->idle, &sl->write,
+                               &sl->linger, &sl->last, &sl->ping, &sl->trim};
     for (size_t i = 0; i < CW_COUNT(all); i++)
         cw_loop_watch(&sl->loop, all[i]);
     cw_list_init(&sl->conns);
-    cw_fair_init(&sl->ready.queue);
-    sl->ready.run = (cw_deferred){.fn = run_ready};
-    sl->ready.turn = sl->loop.turns - 1;
+    cw_run_queue_init(&sl->ready, &sl->loop);
+    sl->add_missed = (cw_deferred){.fn = add_missed};
 }
 
 void cw_conn_loop_done(cw_server_loop *sl)
 {
-    cw_fair_done(&sl->ready.queue);
+    cw_run_queue_done(&sl->ready);
 }
 
 void cw_conn_stop(cw_conn *c)
@@ -880,7 +754,12 @@ cw_conn *cw_conn_new(cw_server_loop *sl, int fd, const cw_address *peer, bool tl
 {
     cw_conn *c = calloc(1, sizeof *c);
     if (c) {
-        *c = (cw_conn){.sl = sl, .fd = fd, .state = CONN_IDLE, .counted = counted, .peer_key = key};
+        *c = (cw_conn){.sl = sl,
+                       .fd = fd,
+                       .state = CONN_IDLE,
+                       .counted = counted,
+                       .peer_key = key,
+                       .runner = {.ops = &runner_ops}};
         cw_buf_init(&c->in, IN_MAX);
         cw_conn_set_peer(c, peer);
     }

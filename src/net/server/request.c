@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "metrics/metrics.h"
+#include "net/addr/network.h"
 #include "net/server/server_int.h"
 
 /* A request's memory: what its body may become as a document, and room to work. */
@@ -75,11 +76,18 @@ cw_http_req *cw_request_new(cw_conn *c)
     return req;
 }
 
+/* The body counts no more. */
+static void discharge(cw_http_req *req)
+{
+    if (CW_UNLIKELY(req->charged))
+        cw_fair_slots_give(&req->c->sl->server->bodies, &req->payer, req->charged);
+    req->charged = 0;
+}
+
 void cw_request_free(cw_http_req *req)
 {
     cw_server_loop *sl = req->c->sl;
-    if (req->charged)
-        atomic_fetch_sub_explicit(&sl->server->body_bytes, req->charged, memory_order_relaxed);
+    discharge(req);
     req->generation++;
     req->c = NULL;
     cw_arena_recycle(&req->arena);
@@ -404,10 +412,7 @@ static bool has_coding(const cw_http_req *req)
 
 static void drop_body(cw_http_req *req)
 {
-    if (req->charged)
-        atomic_fetch_sub_explicit(&req->c->sl->server->body_bytes, req->charged,
-                                  memory_order_relaxed);
-    req->charged = 0;
+    discharge(req);
     cw_buf_release(&req->body);
 }
 
@@ -520,37 +525,48 @@ void cw_request_begin(cw_http_req *req, const char *head)
         send_continue(c);
 }
 
-/* Many clients that each stay below the ceiling of one body must not fill the memory together.
- * Small bodies are not counted: their number is limited by that of connections. */
-static bool charge(cw_http_req *req, size_t size)
+static uint32_t units_of(uint64_t size)
 {
-    const cw_server_opts *opts = &req->c->sl->settings->opts;
-    uint64_t max = opts->body_memory > opts->body_size ? opts->body_memory : opts->body_size;
-    if (size <= BODY_KEEP)
-        return true;
-    uint64_t more = size - req->charged;
-    req->charged = size;
-    atomic_ullong *all = &req->c->sl->server->body_bytes;
-    return atomic_fetch_add_explicit(all, more, memory_order_relaxed) + more <= max;
+    return (uint32_t)((size + CW_BODY_UNIT - 1) / CW_BODY_UNIT);
+}
+
+/* Many clients that each stay below the ceiling of one body must not fill the memory together, and
+ * those of one network must leave some of it to others. The caller is known only after its body.
+ * Small bodies are not counted: their number is limited by that of connections. */
+static cw_code charge(cw_http_req *req, size_t size)
+{
+    if (CW_LIKELY(size <= BODY_KEEP) || units_of(size) == req->charged)
+        return CW_OK;
+    if (!req->charged)
+        req->payer = cw_network_fair_key(cw_http_req_peer(req));
+    uint32_t one = units_of(req->body.max);
+    uint32_t all = (uint32_t)(req->c->sl->settings->opts.body_memory / CW_BODY_UNIT);
+    cw_code rc =
+        cw_fair_slots_take(&req->c->sl->server->bodies, &req->payer, units_of(size) - req->charged,
+                           all > one ? all : one, /* least= */ one);
+    if (!rc)
+        req->charged = units_of(size);
+    return rc;
+}
+
+/* NULL: a piece of the body was kept. Otherwise why the request is refused. */
+static const char *add_piece(cw_http_req *req, cw_str piece)
+{
+    cw_code rc = charge(req, req->body.n + piece.n);
+    if (rc == CW_LIMIT)
+        return "too many large requests at once";
+    if (!rc)
+        cw_buf_add(&req->body, piece);
+    return rc || req->body.code ? "out of memory" : NULL;
 }
 
 /* Keep a piece of the body. False: the request is refused for it. */
 static bool keep_piece(cw_http_req *req, cw_str piece)
 {
-    const char *reason = NULL;
-    unsigned status = 503;
-    if (piece.n > req->body.max - req->body.n) {
-        status = 413;
-        reason = TOO_LARGE;
-    } else if (!charge(req, req->body.n + piece.n)) {
-        reason = "too many large requests at once";
-    } else {
-        cw_buf_add(&req->body, piece);
-        if (req->body.code)
-            reason = "out of memory";
-    }
+    bool is_large = piece.n > req->body.max - req->body.n;
+    const char *reason = is_large ? TOO_LARGE : add_piece(req, piece);
     if (reason)
-        refuse_body(req, status, reason);
+        refuse_body(req, is_large ? 413 : 503, reason);
     return !reason;
 }
 

@@ -339,6 +339,7 @@ cw_code cw_server_new(const cw_router *router, unsigned n_loops, cw_server **ret
     s->router = router;
     s->n_loops = n_loops;
     cw_addrcount_init(&s->addresses);
+    cw_fair_slots_init(&s->bodies);
     *ret = s;
     return CW_OK;
 }
@@ -585,13 +586,14 @@ void cw_server_free(cw_server *s)
         cw_listener_close(&s->listeners[i]);
     settings_unref(s->settings);
     cw_addrcount_done(&s->addresses);
+    cw_fair_slots_done(&s->bodies);
     free(s->loops);
     free(s);
 }
 
-uint64_t cw_server_body_bytes(const cw_server *s)
+uint64_t cw_server_body_bytes(cw_server *s)
 {
-    return atomic_load_explicit(&s->body_bytes, memory_order_relaxed);
+    return (uint64_t)cw_fair_slots_count(&s->bodies) * CW_BODY_UNIT;
 }
 
 uint32_t cw_server_connections(const cw_server *s)
@@ -626,12 +628,13 @@ void cw_server_refuse_full(int fd, bool tls, bool is_total)
 bool cw_server_count_address(cw_server_loop *sl, const cw_address *peer, cw_addrkey *ret_key,
                              bool *ret_counted)
 {
-    uint32_t max = sl->settings->opts.per_address;
-    *ret_counted = max > 0 || !cw_address_is_loopback(peer);
+    const cw_server_opts *opts = &sl->settings->opts;
+    uint32_t each = opts->per_address ? opts->per_address : CW_HTTP_MAX_PER_ADDRESS;
+    *ret_counted = opts->per_address > 0 || !cw_address_is_loopback(peer);
     if (!*ret_counted)
         return true;
     *ret_key = cw_addrcount_key(peer);
-    return !cw_addrcount_add(&sl->server->addresses, *ret_key, max ? max : CW_HTTP_MAX_PER_ADDRESS);
+    return !cw_addrcount_add(&sl->server->addresses, *ret_key, each, opts->connections);
 }
 
 /* On a local listener: this user and root. The mode of the file already keeps others away. What this

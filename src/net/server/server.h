@@ -34,7 +34,8 @@ typedef struct cw_server cw_server;
 typedef struct cw_server_opts {
     cw_http1_limits head;
     uint64_t body_size;
-    uint64_t body_memory; /* of all requests together, bodies over 16 KB; one always fits */
+    uint64_t body_memory; /* of all requests together, bodies over 16 KB; one always fits.
+                           * Networks share it (base/fair.h). */
     uint32_t connections;
     uint32_t per_address; /* 0: CW_HTTP_MAX_PER_ADDRESS, loopback and unix peers not counted */
     uint32_t pipelined;   /* requests sent without waiting for answers */
@@ -111,7 +112,7 @@ void cw_server_hand_over(cw_server *s);
 void cw_server_free(cw_server *s);
 
 /* Bytes of large request bodies (opts.body_memory), and open connections, now. Any thread. */
-uint64_t cw_server_body_bytes(const cw_server *s);
+uint64_t cw_server_body_bytes(cw_server *s);
 uint32_t cw_server_connections(const cw_server *s);
 
 #endif

@@ -31,6 +31,7 @@
 #include "net/addr/addrcount.h"
 #include "net/addr/proxies.h"
 #include "net/http/target.h"
+#include "net/loop/run_queue.h"
 #include "net/server/server.h"
 #include "net/server/tls.h"
 
@@ -52,8 +53,8 @@ typedef enum cw_conn_state {
 struct cw_conn {
     uv_poll_t poll;
     cw_deadline deadline;
-    cw_fair_item ready; /* in the loop's queue: it reads or sends when its turn comes */
-    cw_list node;       /* of the loop's connections */
+    cw_runner runner; /* in the loop's queue: it reads or sends when its turn comes */
+    cw_list node;     /* of the loop's connections */
     cw_server_loop *sl;
     SSL *tls; /* NULL: plain */
     cw_http_req *req;
@@ -87,6 +88,9 @@ struct cw_conn {
     bool is_told : 1;           /* that the server stops */
 };
 
+/* Large bodies are counted in units of so many bytes. */
+#define CW_BODY_UNIT 16384u
+
 /* A body that is refused and read on, for the id in it. */
 typedef struct cw_skipped_body {
     cw_json_id_scan scan;
@@ -107,7 +111,7 @@ struct cw_http_req {
     cw_arena arena;
     cw_buf body;
     cw_skipped_body *skipped;    /* in the arena; NULL: the body is kept */
-    uint64_t charged;            /* what this body has of body_bytes */
+    uint32_t charged;            /* units of cw_server.bodies that the body holds */
     cw_buf out;                  /* a stream's queue */
     const char *bytes;           /* the head, in the arena */
     cw_str left[CW_REPLY_PARTS]; /* of a response that could not be sent at once */
@@ -128,6 +132,7 @@ struct cw_http_req {
     bool stream_full : 1;    /* the writer waits for CW_HTTP_DRAINED */
     bool ending : 1;         /* stream: close when the queue is empty */
     bool cancels_on_eof : 1; /* the end of the client's input counts as its leaving */
+    cw_fair_key payer;       /* while `charged`: the networks that the body counts for */
     cw_http1_body reader;
     cw_http1_head head;
 };
@@ -154,24 +159,6 @@ typedef struct cw_settings {
     SSL_CTX *tls;
 } cw_settings;
 
-/* Connections of one loop that have something to do; see conn.c. */
-#define CW_RUN_QUEUE_PAUSES 64u
-typedef struct cw_run_queue {
-    cw_fair_queue queue;
-    cw_deferred run;         /* deferred while the queue is not empty */
-    cw_deadline wake;        /* set while all of the queue is paused */
-    uint32_t turn;           /* of the loop, in which slice_began */
-    uint64_t slice_began_ns; /* when this turn read its first input */
-    uint64_t contested_ns;   /* when two peers last followed each other */
-    uint64_t measured_ns;    /* until then the processor time of each read is measured */
-    uint64_t paused_ns;      /* no pause is longer than until then */
-    struct {
-        uint64_t network, until_ns;
-    } pauses[CW_RUN_QUEUE_PAUSES]; /* by hash of the network */
-    unsigned char last_peer[16];
-    bool missed; /* a connection could not be queued */
-} cw_run_queue;
-
 /* An address and its text. */
 typedef struct cw_peer_text {
     unsigned char peer[16];
@@ -194,16 +181,18 @@ struct cw_server_loop {
     uint32_t n_slots, cap_slots;
     uint32_t *free_slots;
     uint32_t n_free;
-    cw_deadline_list header, body, idle, write, linger, ping, pause, wake, drain, trim;
+    cw_deadline_list header, body, idle, write, linger, ping, pause, drain, trim;
     cw_deadline_list last; /* for the last request of an idle connection, when the server stops */
     cw_deadline drain_end;
     cw_deadline_list spread; /* when the server stops, streams end in groups */
     cw_deadline next_group;
     uint32_t group;
-    cw_deadline trim_at;          /* set after a burst of connections */
-    uint32_t n_conns, most_conns; /* now, and since memory was last given back */
-    cw_run_queue ready;
-    const cw_route *last_route; /* of a fixed path; or NULL */
+    cw_deadline trim_at;            /* set after a burst of connections */
+    uint32_t n_conns, most_conns;   /* now, and since memory was last given back */
+    cw_run_queue ready;             /* connections with something to do */
+    cw_deferred add_missed;         /* deferred while some could not be queued */
+    unsigned char contested_by[16]; /* the last peer that was served */
+    const cw_route *last_route;     /* of a fixed path; or NULL */
     cw_peer_text last_peer;
     bool stopping;
     bool ended;
@@ -221,8 +210,8 @@ struct cw_server {
     cw_settings *settings;
     cw_addrcount addresses;
     atomic_uint connections;
-    atomic_ullong body_bytes; /* in large bodies, of all loops */
-    atomic_uint running;      /* loops that have not ended */
+    cw_fair_slots bodies; /* units of large bodies, of all loops */
+    atomic_uint running;  /* loops that have not ended */
     bool stopping;
     bool is_handed_over; /* set before the loops are stopped */
     void (*on_stopped)(void *ctx);

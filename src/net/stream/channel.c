@@ -42,6 +42,7 @@ static void stop(cw_channel *ch)
 {
     uv_timer_stop(&ch->timer);
     cw_loop_cancel_deferred(&ch->flush);
+    cw_loop_cancel_deferred(&ch->more);
     cw_lookup_forget(ch->lookup);
     ch->lookup = NULL;
 }
@@ -146,6 +147,8 @@ cw_code cw_channel_send(cw_channel *ch, const cw_str *pieces, size_t n)
         join_lines(message, size);
     return rc;
 }
+
+static void on_more(cw_deferred *later);
 
 static void on_flush(cw_deferred *later)
 {
@@ -283,6 +286,7 @@ cw_code cw_channel_open(cw_loop *loop, const cw_channel_opts *opts, cw_channel *
         return cw_fail_nomem(err);
     ch->loop = loop;
     ch->flush.fn = on_flush;
+    ch->more.fn = on_more;
     ch->hook.on_end = on_loop_end;
     ch->job_fds[0] = ch->job_fds[1] = ch->job_fds[2] = -1;
     ch->cutter = (cw_framing_reader){.framing = opts->framing, .max_message = opts->max_message};
@@ -515,8 +519,7 @@ static ssize_t tls_send(cw_channel *ch, const char *p, size_t n)
 #define KEEP_BYTES (64u * 1024u)
 /* Reads of one event: who writes without end must not starve the others. */
 #define TURN_READS 4u
-/* With TLS a read gives a record at most. It takes all of one, so what is left is in the socket,
- * which tells again. */
+/* With TLS a read returns one record at most. */
 #define TURN_RECORDS (TURN_READS * CW_LOOP_SCRATCH / CW_TLS_CLIENT_RECORD)
 _Static_assert(CW_LOOP_SCRATCH >= CW_TLS_CLIENT_RECORD, "room for a record");
 
@@ -772,8 +775,27 @@ static void read_turn(cw_channel *ch)
 {
     size_t most = ch->link ? TURN_RECORDS : TURN_READS;
     size_t full = ch->link ? 1 : CW_LOOP_SCRATCH; /* there may be more */
-    for (size_t i = 0; i < most && can_read(ch) && read_once(ch) >= full; i++)
-        ;
+    size_t n = 0;
+    while (n < most && can_read(ch) && read_once(ch) >= full)
+        n++;
+    /* Records that libcurl has already taken from the socket cause no event of the socket. */
+    if (ch->link && n == most && can_read(ch))
+        cw_loop_defer_next(ch->loop, &ch->more);
+}
+
+static void on_more(cw_deferred *later)
+{
+    read_turn(CW_CONTAINER(later, cw_channel, more));
+}
+
+/* A broken descriptor is not watched again by itself, so no later turn reads what came before the fault.
+ * Nothing more can come: the socket and libcurl bound what they hold. */
+static void read_rest(cw_channel *ch)
+{
+    while (can_read(ch) && read_once(ch))
+        continue;
+    if (can_read(ch))
+        come_to_end(ch, EIO);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -791,10 +813,10 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         cw_channel_flush(ch);
     if (end != ch->in || !can_read(ch) || !(status < 0 || events & UV_READABLE))
         return;
-    read_turn(ch);
-    /* A broken descriptor is not watched again by itself. */
-    if (status < 0 && can_read(ch))
-        come_to_end(ch, EIO);
+    if (status < 0)
+        read_rest(ch);
+    else
+        read_turn(ch);
 }
 
 static void poll_for(cw_channel_end *end, int events)

@@ -93,8 +93,8 @@ struct cw_channel {
     cw_buf input;             /* the begin of a message */
     cw_framing_reader cutter;
     cw_buf output;
-    size_t sent; /* bytes of `output` that are written */
-    cw_deferred flush;
+    size_t sent;             /* bytes of `output` that are written */
+    cw_deferred flush, more; /* more: reading goes on in the next turn */
 
     /* A socket. */
     cw_address addresses[CW_CHANNEL_ADDRESSES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/buf.h"
+#include "support/assert_str.h"
 #include "support/oom.h"
 #include "support/test.h"
 
@@ -110,6 +111,40 @@ TEST(printf_formats_and_obeys_the_limit)
     cw_buf_done(&b);
 }
 
+TEST(controls_are_escaped_behind_a_place)
+{
+    cw_buf b;
+    cw_buf_init(&b, 64);
+    cw_buf_add(&b, CW_STR("a\n"));
+    cw_buf_escape_controls(&b, b.n);
+    assert_int_equal(b.n, 2);
+    cw_buf_add_bytes(&b, "b\nc\0\x7f\xc3\xa9\\", 8);
+    cw_buf_escape_controls(&b, 2);
+    assert_str(cw_buf_str(&b), "a\nb\\u000ac\\u0000\\u007f\xc3\xa9\\");
+    cw_buf_clear(&b);
+    for (size_t i = 0; i < 16; i++)
+        cw_buf_add_char(&b, '\n');
+    cw_buf_escape_controls(&b, 0);
+    assert_int_equal(b.code, CW_LIMIT);
+    cw_buf_escape_controls(&b, 0); /* sticky */
+    assert_int_equal(b.code, CW_LIMIT);
+    cw_buf_done(&b);
+}
+
+TEST(lines_stay_whole)
+{
+    cw_buf b;
+    cw_buf_init(&b, 16);
+    cw_buf_add_line(&b, "%s", "a\nb");
+    cw_buf_add_line(&b, "%d", 7);
+    assert_str(cw_buf_str(&b), "a\\u000ab\n7");
+    cw_buf_add_line(&b, "%s", "c\n");
+    assert_int_equal(b.code, CW_LIMIT);
+    cw_buf_add_line(&b, "d");
+    assert_str(cw_buf_str(&b), "a\\u000ab\n7");
+    cw_buf_done(&b);
+}
+
 TEST(reserve_and_commit_write_in_place)
 {
     cw_buf b;
@@ -191,6 +226,8 @@ int main(void)
         cmocka_unit_test(sizes_near_the_end_of_size_t_are_refused),
         cmocka_unit_test(a_buffer_without_a_limit_of_its_own_ends_at_the_common_one),
         cmocka_unit_test(printf_formats_and_obeys_the_limit),
+        cmocka_unit_test(controls_are_escaped_behind_a_place),
+        cmocka_unit_test(lines_stay_whole),
         cmocka_unit_test(reserve_and_commit_write_in_place),
         cmocka_unit_test(consume_drops_the_front),
         cmocka_unit_test(take_moves_the_bytes_to_the_caller),

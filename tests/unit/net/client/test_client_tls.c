@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "support/client_fixture.h"
+#include "support/held_records.h"
 #include "support/patience.h"
 
 #define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -398,6 +399,30 @@ TEST(messages_of_tls_do_not_end_an_idle_connection)
     fake_server_stop(&s);
 }
 
+/* The socket has no more events, and other connections of the loop have their turn in between. */
+TEST(an_answer_that_libcurl_holds_is_read_in_several_turns)
+{
+    static const fake_step once[] = {DO_READ, DO_SEND(OK_HI), DO_END};
+    fake_server s;
+    client_fixture b;
+    client_exchange a = {0};
+    size_t most = 0;
+    held_records_begin();
+    fake_server_start_tls(&s, SCRIPTS(once), 1);
+    client_fixture_open(&b, s.port);
+    assert_int_equal(client_send(&b, &a), CW_OK);
+    for (uint64_t until = cw_clock_ms() + CLIENT_WAIT_MS; !a.calls && cw_clock_ms() < until;) {
+        size_t before = held_records.at;
+        client_fixture_turn(&b);
+        most = held_records.at - before > most ? held_records.at - before : most;
+    }
+    held_records_end();
+    assert_response(&a, 200, "hi");
+    assert_in_range(most, 1, held_records.n / 2);
+    client_fixture_done(&b);
+    fake_server_stop(&s);
+}
+
 #define PIECE 3000000u
 
 /* Several at once that are all sent in parts, so that none may send from the other's place. */
@@ -633,6 +658,7 @@ int main(void)
         cmocka_unit_test(a_session_is_resumed),
         cmocka_unit_test(an_answer_that_was_cut_is_lost),
         cmocka_unit_test(messages_of_tls_do_not_end_an_idle_connection),
+        cmocka_unit_test(an_answer_that_libcurl_holds_is_read_in_several_turns),
         cmocka_unit_test(large_requests_do_not_mix),
         cmocka_unit_test(a_proxy_makes_a_tunnel),
         cmocka_unit_test(a_proxy_that_refuses_is_said),

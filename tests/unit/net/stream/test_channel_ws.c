@@ -2,9 +2,12 @@
 /* test_channel_ws.c - channels that are WebSockets; with OVER_TLS, wss. */
 #include "support/channel_fixture.h"
 
+#include <linux/sockios.h>
 #include <openssl/sha.h>
+#include <sys/ioctl.h>
 
 #include "base/base64.h"
+#include "support/held_records.h"
 
 /* RFC 6455 5.3: masking twice gives the bytes again. */
 static void unmask(char *p, size_t n, const char mask[4])
@@ -33,6 +36,7 @@ SETUP(set_up)
 
 TEARDOWN(tear_down)
 {
+    held_records_end();
     if (s.channel)
         close_channel(&s);
     if (peer >= 0)
@@ -149,6 +153,58 @@ TEST(large_messages_go_both_ways)
     assert_string_equal(s.text, "1048576|");
     free(text);
     free(got);
+}
+
+/* With TLS each one is a record. libcurl 8.15 and later takes many at once from the socket, which has
+ * no more events then. */
+TEST(many_small_messages_that_come_at_once_are_all_read)
+{
+    open_ws((cw_channel_opts){0});
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(peer_write(peer, "\x81\2{}", 4), 4);
+    channel_run_until(s.messages == 100);
+}
+
+/* A reset drops the bytes that the kernel of the channel does not have yet. */
+static void wait_until_arrived(int fd)
+{
+    uint64_t until = cw_clock_ms() + CHANNEL_WAIT_MS;
+    int left = 1;
+    while (ioctl(fd, SIOCOUTQ, &left) == 0 && left) {
+        assert_true(cw_clock_ms() < until);
+        usleep(1000);
+    }
+    assert_int_equal(left, 0);
+}
+
+/* Over TLS, more records come than one turn of the loop reads. */
+TEST(messages_before_a_reset_are_all_read)
+{
+    const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    open_ws((cw_channel_opts){0});
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(peer_write(peer, "\x81\2{}", 4), 4);
+    wait_until_arrived(peer);
+    assert_int_equal(setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+    if (is_tls)
+        SSL_set_quiet_shutdown(peer_tls, 1);
+    peer_close(peer);
+    peer = -1;
+    channel_run_until(s.ends);
+    assert_channel_ended(&s, CW_GONE, "the connection was closed");
+    assert_int_equal(s.messages, 100);
+}
+
+/* With TLS the socket has no event for the bytes that libcurl has taken from it. */
+TEST(messages_that_libcurl_holds_are_all_read)
+{
+    char burst[400];
+    open_ws((cw_channel_opts){0});
+    held_records_begin();
+    for (size_t i = 0; i < sizeof burst; i += 4)
+        memcpy(burst + i, "\x81\2{}", 4);
+    peer_send(peer, burst, sizeof burst);
+    channel_run_until(s.messages == sizeof burst / 4);
 }
 
 TEST(a_ping_is_answered)
@@ -480,6 +536,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHANNEL_TEST(messages_go_both_ways),
         CHANNEL_TEST(large_messages_go_both_ways),
+        CHANNEL_TEST(many_small_messages_that_come_at_once_are_all_read),
+        CHANNEL_TEST(messages_that_libcurl_holds_are_all_read),
+        CHANNEL_TEST(messages_before_a_reset_are_all_read),
         CHANNEL_TEST(a_ping_is_answered),
         CHANNEL_TEST(pings_do_not_fill_the_queue_without_end),
         CHANNEL_TEST(a_close_is_answered_and_told),
