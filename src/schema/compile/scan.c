@@ -307,6 +307,11 @@ static cw_code add_pattern(builder *b, const place *at, const cw_json *text)
     const document *doc = &s->docs[at->doc];
     doc->links[text - doc->root] = s->n_patterns;
     s->patterns[s->n_patterns++] = pattern;
+    b->patterns += cw_pattern_size(pattern);
+    if (b->patterns > CW_SCHEMA_MAX_PATTERN_BYTES)
+        return cw_schema_fail_at(b, text, CW_LIMIT,
+                                 "the patterns of the schema take more than %u MiB",
+                                 CW_SCHEMA_MAX_PATTERN_BYTES >> 20);
     return CW_OK;
 }
 

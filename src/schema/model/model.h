@@ -106,6 +106,7 @@ typedef struct builder {
     uint32_t merged[8]; /* subs whose tables are part of the one being made */
     uint32_t n_merged;
     uint32_t looked; /* slots of tables that names were compared with */
+    size_t patterns; /* bytes of compiled patterns */
     bool mixed;      /* more than one dialect in one document */
     bool custom;     /* a registered meta-schema */
     uint32_t meta_depth;

@@ -363,6 +363,12 @@ cw_code cw_dfa_build(const cw_node *tree, cw_dfa **ret, cw_err *err)
     return rc;
 }
 
+size_t cw_dfa_size(const cw_dfa *dfa)
+{
+    const char *end = (const char *)(dfa->intervals + dfa->n_intervals);
+    return (size_t)(end - (const char *)dfa);
+}
+
 /* ---- matching ---- */
 
 static uint32_t class_of(const cw_dfa *dfa, uint32_t c)

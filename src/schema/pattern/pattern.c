@@ -65,6 +65,12 @@ cw_pattern_match cw_pattern_test(const cw_pattern *pattern, cw_str text, int64_t
     return cw_dfa_test(pattern->dfa, text) ? CW_PATTERN_YES : CW_PATTERN_NO;
 }
 
+size_t cw_pattern_size(const cw_pattern *pattern)
+{
+    return sizeof *pattern +
+           (pattern->dfa ? cw_dfa_size(pattern->dfa) : cw_pcre_size(pattern->pcre));
+}
+
 bool cw_pattern_is_simple(const cw_pattern *pattern)
 {
     return pattern->dfa != NULL;

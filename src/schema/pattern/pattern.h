@@ -45,6 +45,8 @@ typedef enum cw_pattern_match {
  * (schema.h). It is reduced by what the match did cost; below 0 the outcome is
  * CW_PATTERN_TOO_HARD. */
 cw_pattern_match cw_pattern_test(const cw_pattern *pattern, cw_str text, int64_t *steps);
+/* Bytes that the compiled pattern takes. */
+size_t cw_pattern_size(const cw_pattern *pattern);
 /* Whether we match it ourselves, without PCRE2. For tests. */
 bool cw_pattern_is_simple(const cw_pattern *pattern);
 

@@ -89,11 +89,14 @@ typedef struct cw_dfa cw_dfa;
 /* CW_DECLINED when the tree does not fit (look-around, back references, too many states). */
 CW_MUST_USE cw_code cw_dfa_build(const cw_node *tree, cw_dfa **ret, cw_err *err);
 bool cw_dfa_test(const cw_dfa *dfa, cw_str text);
+size_t cw_dfa_size(const cw_dfa *dfa);
 
 /* pcre.c */
 typedef struct cw_pcre cw_pcre;
 CW_MUST_USE cw_code cw_pcre_build(const cw_node *tree, cw_pcre **ret, cw_err *err);
 void cw_pcre_free(cw_pcre *pcre);
+/* With the machine code. */
+size_t cw_pcre_size(const cw_pcre *pcre);
 /* *steps as cw_pattern_test. */
 cw_pattern_match cw_pcre_test(const cw_pcre *pcre, cw_str text, int64_t *steps);
 

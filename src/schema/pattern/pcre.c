@@ -259,6 +259,14 @@ void cw_pcre_free(cw_pcre *pcre)
     free(pcre);
 }
 
+size_t cw_pcre_size(const cw_pcre *pcre)
+{
+    size_t code = 0, machine_code = 0;
+    (void)pcre2_pattern_info(pcre->code, PCRE2_INFO_SIZE, &code);
+    (void)pcre2_pattern_info(pcre->code, PCRE2_INFO_JITSIZE, &machine_code);
+    return sizeof *pcre + code + machine_code;
+}
+
 /* ---- matching ---- */
 
 /* Match data of a thread, created at its first match and freed when it ends. */

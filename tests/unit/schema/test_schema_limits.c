@@ -75,6 +75,18 @@ TEST(threat_B6_subschemas_are_counted)
     free(more);
 }
 
+TEST(threat_B6_patterns_of_a_schema_have_a_size_together)
+{
+    cw_err err;
+    char *fits = many_properties(100, "{\"pattern\":\"(?=a)(abc|def){1,900}$\"}");
+    char *more = many_properties(3000, "{\"pattern\":\"(?=a)(abc|def){1,900}$\"}");
+    assert_int_equal(schema_compile_error(fits, NULL, &err), CW_OK);
+    assert_int_equal(schema_compile_error(more, NULL, &err), CW_LIMIT);
+    assert_non_null(strstr(err.msg, "/pattern: the patterns of the schema take more than 16 MiB"));
+    free(fits);
+    free(more);
+}
+
 TEST(documents_have_a_size)
 {
     cw_err err;
@@ -259,6 +271,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threat_B6_schemas_nest_only_so_deep),
         cmocka_unit_test(threat_B6_subschemas_are_counted),
+        cmocka_unit_test(threat_B6_patterns_of_a_schema_have_a_size_together),
         cmocka_unit_test(documents_have_a_size),
         cmocka_unit_test(references_in_a_row_are_counted),
         cmocka_unit_test(threat_B6_endless_recursion_is_neither_valid_nor_invalid),
