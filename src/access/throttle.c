@@ -68,8 +68,10 @@ uint64_t cw_throttle_wait(cw_throttle *t, cw_str who, uint64_t now)
     uint64_t left = 0;
     pthread_mutex_lock(&t->lock);
     const cw_throttle_entry *e = find(t, cw_hash(who));
-    if (e && e->failed_at + pause_of(t, e) > now)
-        left = e->failed_at + pause_of(t, e) - now;
+    /* The last failure may be later than `now`: without a pause that is no reason to wait. */
+    uint64_t pause = e ? pause_of(t, e) : 0;
+    if (pause && e->failed_at + pause > now)
+        left = e->failed_at + pause - now;
     pthread_mutex_unlock(&t->lock);
     return left;
 }

@@ -16,6 +16,7 @@
 #include "call/call_int.h"
 #include "net/addr/network.h"
 
+/* Sources cap their results (limits.max_result_size); as a document one takes up to ten times that. */
 #define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
 
 #define CANNOT_ELICIT (-32021) /* a capability of the client is missing */
@@ -184,6 +185,7 @@ static void log_refusal(cw_runtime_loop *rl, const cw_call_request *request, cw_
     const cw_log_field fields[] = {CW_KV("method", request->entry->method->id),
                                    CW_KV("caller", cw_caller_name(caller)),
                                    CW_KV("verdict", cw_str_from(verdict)),
+                                   CW_KV("door", cw_str_from(request->door)),
                                    {0}};
     log_refused(cw_runtime_audit(rl), caller, request->peer, fields);
 }
@@ -346,7 +348,6 @@ void cw_active_sources_tidy(cw_runtime_loop *rl)
     }
 }
 
-/* Sources cap their results (limits.max_result_size); as a document one takes up to ten times that. */
 /* ---- slots ---- */
 
 static cw_exchange *grow_pool(cw_runtime_loop *rl)
@@ -635,6 +636,7 @@ static void conclude(cw_exchange *ex, const cw_outcome *outcome)
                                "here. Call it as a tool through MCP.")};
     CW_UNINIT cw_err why;
     cw_code rc = CW_OK;
+    ex->rl->result_steps = cw_call_steps(ex->rl);
     if (outcome->kind == CW_OUTCOME_INPUT_REQUIRED && !ex->can_elicit) {
         finish(ex, &cannot_elicit);
         return;
@@ -693,11 +695,10 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
     ex->call.loop = rl->loop;
     ex->call.op = NULL;
     ex->call.is_waiting = false;
-    ex->call.left_queue = ex->call.queue_ns = 0;
+    ex->call.left_queue = ex->call.queue_ns = ex->call.owner = 0;
     ex->call.pid = 0;
-    ex->call.is_followed = ex->call.keeps_job = false;
+    ex->call.is_followed = ex->call.keeps_job = ex->has_restarted = false;
     ex->n_asked = 0;
-    ex->has_restarted = false;
     *ret = (cw_call_handle){ex->slot, ex->generation};
     cw_call_span_begin(ex, source);
     cw_code rc = enter_limit(ex, fault, err);
@@ -770,7 +771,7 @@ static cw_code validate_without_nulls(cw_exchange *ex, const cw_call_request *re
 static cw_code validate(cw_exchange *ex, const cw_call_request *request, cw_arguments *bound,
                         cw_err *err)
 {
-    int64_t most = cw_wasted_work_ceiling(ex->rl, request->peer);
+    int64_t most = cw_wasted_work_ceiling(&ex->rl->waste, request->peer, cw_call_steps(ex->rl));
     if (request->steps && *request->steps < most)
         most = *request->steps;
     int64_t left = most;
@@ -781,7 +782,7 @@ static cw_code validate(cw_exchange *ex, const cw_call_request *request, cw_argu
     if (request->steps)
         *request->steps -= most - left;
     if (CW_UNLIKELY(rc == CW_PARAMS))
-        cw_wasted_work_add(ex->rl, request->peer, most - left);
+        cw_call_add_waste(ex->rl, request->peer, most - left);
     return rc;
 }
 

@@ -89,7 +89,8 @@ void cw_call_answer(cw_runtime_loop *rl, cw_call_handle handle, uint32_t number,
 /* Have the running call report to another sink from now on; NULL: to none. False: it is over. */
 bool cw_call_set_sink(cw_runtime_loop *rl, cw_call_handle handle, cw_sink *sink);
 
-/* Whether a value matches the schema of the results of a method, or it has none. */
+/* Whether a value matches the schema of the results of a method, or it has none. While a sink's done runs:
+ * the value is a part of its result, and all of them share the limit of validation steps of one result. */
 bool cw_call_is_result(cw_runtime_loop *rl, const cw_entry *entry, const cw_json *value);
 
 /* The slot of a tool or method in the metrics. */

@@ -8,7 +8,6 @@
  *     validate.c        arguments and results against their schemas
  *     elicitation.c     answers to forms against their schemas
  *     rate_limits.c     rates, and calls that run at once
- *     wasted_work.c     validation that failed at great cost
  *     runtime.c         publishes a state, installs it on the loops; views of callers; messages
  *     catalogue_wait.c  calls that wait for sources to load
  */
@@ -20,6 +19,7 @@
 #include "base/ids.h"
 #include "call/arguments.h"
 #include "call/call.h"
+#include "net/addr/wasted_work.h"
 
 /* The published state, shared by all loops. */
 typedef struct cw_runtime_state cw_runtime_state;
@@ -96,13 +96,6 @@ typedef struct cw_cached_view {
     uint64_t last_use; /* tick */
 } cw_cached_view;
 
-/* wasted_work.c: validation that was expensive and failed, of all who share a slot. */
-#define CW_WASTED_WORK_SLOTS 256u
-typedef struct cw_wasted_work {
-    uint64_t since_ns;
-    uint32_t halvings; /* of the ceiling */
-} cw_wasted_work;
-
 struct cw_runtime_loop {
     cw_runtime *runtime;
     cw_loop *loop;
@@ -112,8 +105,8 @@ struct cw_runtime_loop {
     cw_trace_loop *tracer; /* or NULL */
     cw_list watches;       /* of cw_runtime_watch */
     cw_schema_scratch scratch;
-    cw_wasted_work waste[CW_WASTED_WORK_SLOTS];
-    bool has_waste; /* some slot was used */
+    cw_wasted_work waste; /* of validation */
+    int64_t result_steps; /* that the result which is being delivered has left */
     cw_page_cache cache;
     atomic_uint dropping; /* tags whose documents are to go, from the main thread */
     cw_message on_drop;
@@ -178,14 +171,9 @@ void cw_call_log_unstarted(const cw_method *method, const char *why);
 /* It is over; `outcome` NULL: cancelled. */
 void cw_call_log_end(const cw_exchange *ex, const cw_outcome *outcome);
 
-/* wasted_work.c */
-/* cw_call_steps, or less for the network of an address, or for a source by its name, that has
- * wasted them. */
-int64_t cw_wasted_work_ceiling(cw_runtime_loop *rl, cw_str who);
-/* A validation of so many steps has failed. */
-void cw_wasted_work_add(cw_runtime_loop *rl, cw_str who, int64_t steps);
-
 /* validate.c */
+/* Validation for the network of an address, or for a source and a caller, has failed after so many steps. */
+void cw_call_add_waste(cw_runtime_loop *rl, cw_str who, int64_t spent);
 /* Every bound value against its parameter's schema. CW_PARAMS with "/nid: expected integer, got
  * string", also where there are too few steps (cw_call_request.steps); CW_NOMEM. */
 CW_MUST_USE cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry,

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "access/fair_key.h"
 #include "base/assoc.h"
 #include "base/limits.h"
 #include "base/map.h"
@@ -23,8 +24,8 @@
  * is full, a new name takes over the bucket that is nearest to full, with its level. So invented
  * names do not get full buckets.
  *
- * `meters` is for names from the catalogue (tools, sources). They are never dropped, and also count
- * running calls.
+ * `meters` is for names from the catalogue (tools, sources). They are never dropped, and also have
+ * the places of running calls.
  */
 
 typedef cw_bucket bucket;
@@ -38,10 +39,10 @@ typedef struct buckets {
     bucket_entry *entries; /* NULL: none */
 } buckets;
 
-typedef struct cw_meter {
+typedef struct meter {
     atomic_uint_fast64_t key; /* 0: free */
     bucket bucket;
-    atomic_uint running;
+    _Atomic(cw_fair_turns *) running; /* NULL: none was limited yet */
 } meter;
 
 typedef struct meters {
@@ -117,8 +118,17 @@ static cw_code meters_init(meters *t, cw_err *err)
     return t->items ? CW_OK : cw_fail_nomem(err);
 }
 
+static void turns_free(cw_fair_turns *turns)
+{
+    if (turns)
+        cw_fair_turns_done(turns);
+    free(turns);
+}
+
 static void meters_done(meters *t)
 {
+    for (uint32_t i = 0; t->items && i < CW_METERS_MAX; i++)
+        turns_free(atomic_load_explicit(&t->items[i].running, memory_order_relaxed));
     free(t->items);
     t->items = NULL;
 }
@@ -139,19 +149,20 @@ static meter *meters_find(meters *t, cw_str name)
     return NULL;
 }
 
-/* One more runs, unless `max` do already (0: any number). */
-static bool meter_enter(meter *m, uint32_t max)
+/* The places of running calls, made at the first call that needs one; NULL: no memory. */
+static cw_fair_turns *turns_of(meter *m)
 {
-    unsigned running = atomic_fetch_add_explicit(&m->running, 1, memory_order_relaxed);
-    if (max == 0 || running < max)
-        return true;
-    atomic_fetch_sub_explicit(&m->running, 1, memory_order_relaxed);
-    return false;
-}
-
-static void meter_leave(meter *m)
-{
-    atomic_fetch_sub_explicit(&m->running, 1, memory_order_relaxed);
+    cw_fair_turns *found = atomic_load_explicit(&m->running, memory_order_acquire);
+    if (CW_LIKELY(found != NULL))
+        return found;
+    cw_fair_turns *turns = malloc(sizeof *turns);
+    if (!turns)
+        return NULL;
+    cw_fair_turns_init(turns);
+    if (atomic_compare_exchange_strong(&m->running, &found, turns))
+        return turns;
+    turns_free(turns); /* another thread was faster */
+    return found;
 }
 
 /* ---- configuration ---- */
@@ -245,10 +256,8 @@ void cw_limiter_set_share(cw_limiter *l, cw_bucket_share *share)
 
 void cw_limiter_leave(cw_limiter_slot *place)
 {
-    if (place->tool)
-        meter_leave(place->tool);
-    if (place->source)
-        meter_leave(place->source);
+    cw_fair_turns_leave(place->tool_in, place->tool);
+    cw_fair_turns_leave(place->source_in, place->source);
     cw_fair_slots_leave(place->detached_in, place->detached);
     cw_fair_slots_leave(place->crowd_in, place->crowd);
     *place = (cw_limiter_slot){0};
@@ -325,15 +334,6 @@ static cw_code take_tokens(cw_limiter *l, const tokens *t, cw_str name, uint64_t
     return CW_OK;
 }
 
-static cw_code busy(cw_metrics_limit limit, const char *what, cw_str name, uint32_t *ret_retry_s,
-                    cw_err *err)
-{
-    cw_metrics_count(CW_METRIC_RATE_LIMITED, limit, 0, 0);
-    *ret_retry_s = BUSY_RETRY_S;
-    return cw_fail(err, CW_LIMIT, "Too many calls of %s%.*s are running: try again in %u s", what,
-                   CW_STR_ARG(name), BUSY_RETRY_S);
-}
-
 cw_code cw_limiter_detach(cw_limiter *l, const cw_rate_limits *limits, const cw_fair_key *key,
                           cw_limiter_slot *ret, uint32_t *ret_retry_s, cw_err *err)
 {
@@ -393,23 +393,45 @@ static counted count(cw_limiter *l, const cw_rate_limits *limits, const cw_entry
     return c;
 }
 
-static cw_code take_places(const counted *c, cw_limiter_slot *ret, uint32_t *ret_retry_s,
-                           cw_err *err)
+static cw_code take_place(meter *m, uint32_t max, const cw_fair_key *key, uint64_t now,
+                          cw_fair_turns **ret_in, cw_fair_group **ret)
 {
-    if (c->tool && c->calls) {
-        if (!meter_enter(c->tool, c->calls))
-            return busy(CW_LIMITED_CALLS_PER_TOOL, "", c->method->id, ret_retry_s, err);
-        ret->tool = c->tool;
-    }
+    *ret_in = turns_of(m);
+    return *ret_in ? cw_fair_turns_enter(*ret_in, key, max, now, ret) : CW_NOMEM;
+}
+
+/* What one call may not have, of a tool or a source. */
+static cw_code fail_place(cw_code rc, cw_metrics_limit limit, const char *what, cw_str name,
+                          uint32_t *ret_retry_s, cw_err *err)
+{
+    if (rc == CW_NOMEM)
+        return cw_fail_nomem(err);
+    cw_metrics_count(CW_METRIC_RATE_LIMITED, limit, 0, 0);
+    *ret_retry_s = BUSY_RETRY_S;
+    return cw_fail(err, CW_LIMIT, "Too many calls of %s%.*s are running: try again in %u s", what,
+                   CW_STR_ARG(name), BUSY_RETRY_S);
+}
+
+static cw_code take_places(const counted *c, const cw_call_request *request, uint64_t now,
+                           cw_limiter_slot *ret, uint32_t *ret_retry_s, cw_err *err)
+{
+    bool has_tool = c->tool && c->calls;
+    if (!has_tool && !c->source)
+        return CW_OK;
+    cw_fair_key key = cw_caller_fair_key(cw_view_caller(request->view), request->peer);
+    cw_code rc = CW_OK;
+    if (has_tool)
+        rc = take_place(c->tool, c->calls, &key, now, &ret->tool_in, &ret->tool);
+    if (rc)
+        return fail_place(rc, CW_LIMITED_CALLS_PER_TOOL, "", c->method->id, ret_retry_s, err);
     if (!c->source)
         return CW_OK;
-    if (!meter_enter(c->source, c->source_calls)) {
-        cw_limiter_leave(ret);
-        return busy(CW_LIMITED_CALLS_PER_SOURCE, "the source ", c->method->source->name,
-                    ret_retry_s, err);
-    }
-    ret->source = c->source;
-    return CW_OK;
+    rc = take_place(c->source, c->source_calls, &key, now, &ret->source_in, &ret->source);
+    if (!rc)
+        return CW_OK;
+    cw_limiter_leave(ret);
+    return fail_place(rc, CW_LIMITED_CALLS_PER_SOURCE, "the source ", c->method->source->name,
+                      ret_retry_s, err);
 }
 
 cw_code cw_limiter_enter(cw_limiter *l, const cw_rate_limits *limits,
@@ -420,7 +442,7 @@ cw_code cw_limiter_enter(cw_limiter *l, const cw_rate_limits *limits,
     const cw_caller *caller = cw_view_caller(request->view);
     counted c = count(l, limits, request->entry);
     tokens t = {.n = 0};
-    cw_code rc = take_places(&c, ret, ret_retry_s, err);
+    cw_code rc = take_places(&c, request, now, ret, ret_retry_s, err);
     if (rc)
         return rc;
     if (c.tool)

@@ -4,13 +4,15 @@
  * Calls that pass the gate are counted, each message of a batch on its own. Lists and descriptions are
  * counted separately. For anonymous callers the address alone counts, since they share one name.
  *
- * Calls that run without a client (notifications, and calls whose client disconnected) have slots of
+ * Limits of running calls of a tool or source are shared by caller, then by network: these take turns
+ * (cw_fair_turns in base/fair.h). Calls that run without a client (notifications, and calls whose client disconnected) have slots of
  * their own: a total, a number for each caller, and fair shares (base/fair.h).
  *
  * Servers that share a PostgreSQL database share these rates. Limits of running calls are those of one
  * server.
  *
- * Threads: any; atomics, and a lock for calls without a client.
+ * Threads: any; atomics, and a lock for calls without a client and for each tool or source with a
+ *          limit of running calls.
  * Limits:  CW_BUCKETS_MAX callers or addresses; another one takes over a bucket of the others.
  *          CW_METERS_MAX tools or sources; those beyond have no limits.
  */
@@ -26,7 +28,6 @@
 #define CW_METERS_MAX 32768u
 
 struct cw_call_request;
-struct cw_meter;
 
 /* All zero: none. */
 typedef struct cw_rate_limits {
@@ -51,13 +52,13 @@ void cw_limiter_set_share(cw_limiter *l, cw_bucket_share *share);
 
 /* The slots that a running call occupies. All zero: none. */
 typedef struct cw_limiter_slot {
-    struct cw_meter *tool, *source;
+    cw_fair_turns *tool_in, *source_in;
     cw_fair_slots *detached_in, *crowd_in;
-    cw_fair_group *detached, *crowd;
+    cw_fair_group *tool, *source, *detached, *crowd;
 } cw_limiter_slot;
 
-/* Let the call start: CW_OK, and leave follows; or CW_LIMIT with a text for the caller and the
- * seconds until a retry. `now` is the monotonic clock in ns. */
+/* Let the call start: CW_OK, and leave follows; CW_LIMIT with a text for the caller and the seconds
+ * until a retry; CW_NOMEM. `now` is the monotonic clock in ns. */
 CW_MUST_USE cw_code cw_limiter_enter(cw_limiter *l, const cw_rate_limits *limits,
                                      const struct cw_call_request *request, uint64_t now,
                                      cw_limiter_slot *ret, uint32_t *ret_retry_s, cw_err *err);

@@ -6,6 +6,7 @@
  */
 #include "call/call_int.h"
 #include "json/write.h"
+#include "net/loop/run_queue.h"
 
 #define SHOWN 3u                    /* problems in one message */
 #define ROOM (CW_ERR_MSG_MAX - 32u) /* bytes for them when there is more than one */
@@ -23,6 +24,13 @@ typedef struct complaint {
 int64_t cw_call_steps(const cw_runtime_loop *rl)
 {
     return cw_runtime_config(rl)->limits.validation_steps;
+}
+
+void cw_call_add_waste(cw_runtime_loop *rl, cw_str who, int64_t spent)
+{
+    cw_wasted_work_add(&rl->waste, who, cw_call_steps(rl), spent);
+    if (rl->loop->run_queue)
+        cw_run_queue_set_wasted(rl->loop->run_queue);
 }
 
 /* `name` is the parameter's, or empty for a result. The first problem is always there; a further
@@ -124,22 +132,24 @@ cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_a
 
 cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err)
 {
-    cw_str who = ex->entry->method->source->name;
-    int64_t most = cw_wasted_work_ceiling(ex->rl, who);
+    /* A caller that causes expensive results to fail must not take large ones from others. */
+    const uint64_t ids[] = {(uint64_t)(uintptr_t)ex->active->source, ex->call.owner};
+    cw_str who = cw_str_make((const char *)ids, sizeof ids);
+    int64_t most = cw_wasted_work_ceiling(&ex->rl->waste, who, cw_call_steps(ex->rl));
     int64_t steps = most;
     complaint c = {.steps = &steps};
     cw_buf_init(&c.text, CW_BUF_MAX);
     cw_code rc = conclude(&c, check_value(ex, ex->output, result, CW_STR(""), &c), err);
+    ex->rl->result_steps = steps;
     if (CW_UNLIKELY(rc == CW_PARAMS))
-        cw_wasted_work_add(ex->rl, who, most - steps);
+        cw_call_add_waste(ex->rl, who, most - steps);
     return rc == CW_PARAMS && c.is_limit ? CW_LIMIT : rc;
 }
 
 bool cw_call_is_result(cw_runtime_loop *rl, const cw_entry *entry, const cw_json *value)
 {
     const cw_schema *schema;
-    int64_t steps = cw_call_steps(rl);
     if (cw_method_schemas_result(entry->schemas, entry->method, &schema, NULL))
         return false;
-    return !schema || !cw_schema_validate_within(schema, value, &rl->scratch, &steps);
+    return !schema || !cw_schema_validate_within(schema, value, &rl->scratch, &rl->result_steps);
 }

@@ -78,6 +78,7 @@ struct cw_login_op {
     cw_login_op_kind kind;
     uint64_t ended; /* likewise: sessions */
     bool is_peek;   /* RESUME: the session is not extended */
+    bool is_absent; /* END: there was no such session */
     bool has_replaced;
     unsigned char replaced[CW_DIGEST]; /* OPEN: the session that ends then */
     char session[CW_SESSION_LEN + 1];  /* OPEN: the new one, when it is there */

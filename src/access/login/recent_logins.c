@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/assoc.h"
+#include "base/clock.h"
 #include "base/map.h"
 
 typedef struct cw_recent_logins_credentials {
@@ -140,7 +141,7 @@ bool cw_recent_logins_has_network(cw_recent_logins *v, cw_str account, const cw_
 {
     pthread_mutex_lock(&v->lock);
     known_network *e = find_network(v, cw_hash(account), narrowest(network));
-    bool is_known = e && now - e->at < CW_RECENT_LOGINS_NETWORK_MS;
+    bool is_known = e && cw_clock_since(now, e->at) < CW_RECENT_LOGINS_NETWORK_MS;
     if (is_known)
         e->used = ++v->tick;
     pthread_mutex_unlock(&v->lock);

@@ -169,14 +169,19 @@ static void on_found(cw_store_job *job, cw_code rc)
 
 static cw_code remove_session(cw_store_job *job, cw_db *db, cw_err *err)
 {
-    cw_code rc = cw_db_end_session(db, of_job(job)->credentials.token, err);
-    return rc == CW_DONE ? CW_OK : as_failure(rc);
+    cw_login_op *t = of_job(job);
+    cw_code rc = cw_db_end_session(db, t->credentials.token, err);
+    t->is_absent = rc == CW_DONE;
+    return t->is_absent ? CW_OK : as_failure(rc);
 }
 
+/* A session that does not exist ends no other: with made-up ones, a client could otherwise keep all sessions
+ * from being cached and all their streams from being confirmed. */
 static void on_removed(cw_store_job *job, cw_code rc)
 {
     cw_login_op *t = of_job(job);
-    atomic_fetch_add(&t->accounts->n_ended, 1);
+    if (!t->is_absent)
+        atomic_fetch_add(&t->accounts->n_ended, 1);
     cw_login_op_finish(t, rc ? CW_LOGIN_UNAVAILABLE : CW_LOGIN_OK);
 }
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+
 #define MINUTE_MS 60000u
 #define WAYS 8u
 
@@ -24,7 +26,7 @@ static size_t find_entry(cw_per_minute *t, uint64_t hash, uint64_t now)
 {
     size_t first = hash % (CW_PER_MINUTE_NAMES / WAYS) * WAYS, oldest = first;
     for (size_t i = first; i < first + WAYS; i++) {
-        if (t->entries[i].n && now - t->entries[i].since >= MINUTE_MS)
+        if (t->entries[i].n && cw_clock_since(now, t->entries[i].since) >= MINUTE_MS)
             t->entries[i].n = 0;
         if (t->entries[i].n && t->entries[i].hash == hash)
             return i;
@@ -48,7 +50,7 @@ uint32_t cw_per_minute_take(cw_per_minute *t, uint64_t hash, uint64_t now)
     if (t->entries[i].n < t->max)
         t->entries[i].n++;
     else
-        wait = (uint32_t)((MINUTE_MS - (now - t->entries[i].since) + 999) / 1000);
+        wait = (uint32_t)((MINUTE_MS - cw_clock_since(now, t->entries[i].since) + 999) / 1000);
     pthread_mutex_unlock(&t->lock);
     return wait;
 }

@@ -29,6 +29,13 @@ TEST(some_failures_are_free)
     assert_int_equal(cw_throttle_wait(&t, bob, 1000000), 0);
 }
 
+/* A thread takes the time before it waits for the lock, and another one counts a failure meanwhile. */
+TEST(a_free_failure_of_a_moment_later_delays_nothing)
+{
+    cw_throttle_fail(&t, alice, 1000020);
+    assert_int_equal(cw_throttle_wait(&t, alice, 1000000), 0);
+}
+
 TEST(each_further_one_doubles_the_wait_up_to_a_minute)
 {
     static const uint64_t waits[] = {0,     0,     1000,  2000,  4000, 8000,
@@ -183,6 +190,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(some_failures_are_free),
+        T(a_free_failure_of_a_moment_later_delays_nothing),
         T(each_further_one_doubles_the_wait_up_to_a_minute),
         T(success_and_time_forget),
         T(failures_of_other_servers_count),

@@ -159,42 +159,6 @@ TEST(a_result_that_does_not_match_stays_here)
     runtime_fixture_done();
 }
 
-static int64_t ceiling_of(const char *who)
-{
-    return cw_wasted_work_ceiling(fixture.rl, cw_str_from(who));
-}
-
-TEST(work_in_vain_lowers_the_ceiling_of_a_network)
-{
-    begin();
-    int64_t whole = cw_call_steps(fixture.rl);
-    assert_int_equal(ceiling_of("203.0.113.9"), whole);
-    cw_wasted_work_add(fixture.rl, CW_STR("203.0.113.9"), whole / 100);
-    assert_int_equal(ceiling_of("203.0.113.9"), whole);
-    cw_wasted_work_add(fixture.rl, CW_STR("203.0.113.9"), whole);
-    assert_int_equal(ceiling_of("203.0.113.9"), whole / 2);
-    for (int i = 0; i < 10; i++) {
-        cw_wasted_work_add(fixture.rl, CW_STR("203.0.113.9"), whole);
-        cw_wasted_work_add(fixture.rl, CW_STR("2001:db8:1:2::9"), whole);
-    }
-    assert_int_equal(ceiling_of("203.0.113.9"), whole / 64);
-    assert_int_equal(ceiling_of("2001:db8:1:ff::1"), whole / 64);
-    /* Others may share a slot, but few do. */
-    static const char *const others[] = {"198.51.100.1", "198.51.100.2", "2001:db8:2::1",
-                                         "a source",     "192.0.2.1",    "192.0.2.2"};
-    size_t n = 0;
-    for (size_t i = 0; i < CW_COUNT(others); i++)
-        n += ceiling_of(others[i]) == whole;
-    assert_true(n >= CW_COUNT(others) - 2);
-    for (size_t i = 0; i < CW_WASTED_WORK_SLOTS; i++)
-        fixture.rl->waste[i].since_ns -= UINT64_C(2000000000);
-    assert_int_equal(ceiling_of("203.0.113.9"), whole / 16);
-    for (size_t i = 0; i < CW_WASTED_WORK_SLOTS; i++)
-        fixture.rl->waste[i].since_ns -= UINT64_C(60000000000);
-    assert_int_equal(ceiling_of("203.0.113.9"), whole);
-    runtime_fixture_done();
-}
-
 TEST(too_much_work_is_not_valid)
 {
     call_waiter wt;
@@ -269,7 +233,6 @@ int main(void)
         cmocka_unit_test(arguments_that_match_travel_on_as_they_came),
         cmocka_unit_test(a_result_that_does_not_match_stays_here),
         cmocka_unit_test(too_much_work_is_not_valid),
-        cmocka_unit_test(work_in_vain_lowers_the_ceiling_of_a_network),
         cmocka_unit_test(a_valid_call_allocates_nothing_for_it),
         cmocka_unit_test(every_failed_allocation_ends_in_an_answer),
     };

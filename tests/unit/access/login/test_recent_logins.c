@@ -64,6 +64,8 @@ TEST(a_network_is_known_for_an_account)
     assert_false(cw_recent_logins_has_network(&v, alice, &home, 1000));
     cw_recent_logins_add_network(&v, alice, &home, 1000);
     assert_true(cw_recent_logins_has_network(&v, alice, &home, 2000));
+    assert_true(
+        cw_recent_logins_has_network(&v, alice, &home, 999)); /* taken before it was added */
     assert_true(cw_recent_logins_has_network(&v, alice, &neighbour, 2000));
     assert_false(cw_recent_logins_has_network(&v, alice, &away, 2000));
     assert_false(cw_recent_logins_has_network(&v, CW_STR("bob"), &home, 2000));

@@ -158,6 +158,19 @@ TEST(a_session_is_opened_resumed_remembered_and_ended)
     assert_int_equal(end(&w, v.session), CW_LOGIN_OK);
 }
 
+TEST(the_end_of_a_made_up_session_concerns_no_other)
+{
+    visitor v = stranger(), w = stranger(), made_up = stranger();
+    char secret[CW_SESSION_LEN + 1];
+    assert_int_equal(open_session(&v, "alice", "s3cret", ""), CW_LOGIN_OK);
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
+    assert_int_equal(cw_session_secret(secret, &err), CW_OK);
+    assert_int_equal(end(&made_up, secret), CW_LOGIN_OK);
+    assert_true(made_up.has_waited);
+    assert_int_equal(resume(&w, v.session), CW_LOGIN_OK);
+    assert_true(w.login.is_remembered);
+}
+
 TEST(threat_C10_each_login_has_a_session_of_its_own)
 {
     visitor a = stranger(), b = stranger(), c = stranger();
@@ -526,6 +539,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(a_session_is_opened_resumed_remembered_and_ended),
+        T(the_end_of_a_made_up_session_concerns_no_other),
         T(threat_C10_each_login_has_a_session_of_its_own),
         T(what_is_no_login_opens_nothing),
         T(guesses_are_slowed_down_here_too),
