@@ -112,6 +112,28 @@ static cw_code lint_annotations(review *r, const cw_method *m)
     return CW_OK;
 }
 
+/* Of a resource or template. Those of other servers are theirs to correct. */
+static void lint_exposed(review *r, const cw_method *m)
+{
+    static const cw_str known[] = {CW_STR_INIT("audience"), CW_STR_INIT("priority"),
+                                   CW_STR_INIT("lastModified")};
+    const cw_json *all = r->opts->annotations && m->exposed && !m->exposed->is_relayed
+                             ? cw_json_get(m->exposed->json, CW_STR("annotations"))
+                             : NULL;
+    for (const cw_json *k = all ? cw_json_first(all) : NULL; k && !r->is_over;
+         k = cw_json_next_key(k)) {
+        cw_str name = cw_json_text(k);
+        if (is_in(name, known, CW_COUNT(known)))
+            continue;
+        cw_lint_finding finding = {.method = m->id,
+                                   .annotation = name,
+                                   .text = "is not known",
+                                   .suggestion = nearest(name, known, CW_COUNT(known))};
+        finding.is_minor = finding.suggestion.n == 0;
+        report(r, &finding);
+    }
+}
+
 static void lint_permissions(review *r, const cw_method *m)
 {
     const cw_lint_opts *o = r->opts;
@@ -281,6 +303,7 @@ cw_code cw_lint(const cw_method *methods, size_t n, const cw_lint_opts *opts, cw
     for (size_t i = 0; i < n && !rc && !r.is_over; i++) {
         lint_scopes(&r, &methods[i]);
         lint_permissions(&r, &methods[i]);
+        lint_exposed(&r, &methods[i]);
         rc = lint_annotations(&r, &methods[i]);
         if (!rc && !r.is_over)
             rc = lint_schemas(&r, &methods[i]);
@@ -293,7 +316,7 @@ cw_code cw_lint(const cw_method *methods, size_t n, const cw_lint_opts *opts, cw
     return rc;
 }
 
-void cw_lint_write(const cw_lint_finding *finding, cw_buf *out)
+static void write_finding(const cw_lint_finding *finding, cw_buf *out)
 {
     cw_buf_printf(out, "method '%.*s': ", CW_STR_ARG(finding->method));
     if (finding->scope.n) {
@@ -316,4 +339,11 @@ void cw_lint_write(const cw_lint_finding *finding, cw_buf *out)
         cw_buf_add(out, CW_STR("result: "));
     cw_buf_printf(out, "%.*s%s%s", CW_STR_ARG(finding->pointer), finding->pointer.n ? ": " : "",
                   finding->text);
+}
+
+void cw_lint_write(const cw_lint_finding *finding, cw_buf *out)
+{
+    size_t from = out->n;
+    write_finding(finding, out);
+    cw_buf_escape_controls(out, from);
 }

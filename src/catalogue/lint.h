@@ -46,8 +46,8 @@ typedef struct cw_lint_opts {
  * rejects them. CW_NOMEM. */
 CW_MUST_USE cw_code cw_lint(const cw_method *methods, size_t n, const cw_lint_opts *opts,
                             cw_lint_fn fn, void *ctx);
-/* "method 'a.b': param 'tags': /items: an array is not allowed in 2020-12, which has prefixItems"
- */
+/* "method 'a.b': param 'tags': /items: an array is not allowed in 2020-12, which has prefixItems":
+ * one line, since controls in names are escaped. */
 void cw_lint_write(const cw_lint_finding *finding, cw_buf *out);
 
 #endif

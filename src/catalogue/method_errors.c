@@ -11,13 +11,22 @@ typedef struct error_list {
     cw_buf *out;
 } error_list;
 
-/* "method 'a.b': param 'x': " */
-static void begin_line(const error_list *l, const cw_param *param, const char *part)
+/* "method 'a.b': param 'x': ". Returns where the line begins. */
+static size_t begin_line(const error_list *l, const cw_param *param, const char *part)
 {
+    size_t from = l->out->n;
     cw_buf_printf(l->out, "method '%.*s': ", CW_STR_ARG(l->method));
     if (param)
         cw_buf_printf(l->out, "param '%.*s': ", CW_STR_ARG(param->name));
     cw_buf_printf(l->out, "%s: ", part);
+    return from;
+}
+
+/* Names and values in a line may have line breaks. */
+static void end_line(const error_list *l, size_t from)
+{
+    cw_buf_escape_controls(l->out, from);
+    cw_buf_add_char(l->out, '\n');
 }
 
 /* *ret stays NULL where there is none, or it is not valid and `part` says where it stands. */
@@ -32,18 +41,29 @@ static cw_code compile(error_list *l, cw_str text, cw_schema **ret, cw_err *err)
     return rc ? rc : cw_schema_compile(tree, &l->opts, ret, err);
 }
 
-static cw_code check_default(error_list *l, const cw_schema *schema, const cw_param *param)
+/* CW_PARAMS with the first reason in `out` if the schema rejects the default. */
+static cw_code check_default(error_list *l, const cw_schema *schema, const cw_param *param,
+                             cw_buf *out)
 {
     cw_schema_report report;
     const cw_schema_explain_opts opts = {.max_problems = 1};
     cw_code rc = cw_schema_explain(schema, param->default_value, &opts, &l->trees, &report, NULL);
+    if (rc == CW_PARAMS && report.n)
+        cw_schema_problem_text(&report.problems[0], out);
+    return rc == CW_PARAMS || rc == CW_NOMEM ? rc : CW_OK;
+}
+
+static cw_code add_default(error_list *l, const cw_schema *schema, const cw_param *param)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf why;
+    cw_buf_init(&why, CW_BUF_MAX);
+    cw_code rc = check_default(l, schema, param, &why);
     if (rc != CW_PARAMS)
-        return rc == CW_NOMEM ? rc : CW_OK;
-    begin_line(l, param, "default");
-    if (report.n)
-        cw_schema_problem_text(&report.problems[0], l->out);
-    cw_buf_add_char(l->out, '\n');
-    return CW_OK;
+        return rc;
+    size_t from = begin_line(l, param, "default");
+    cw_buf_add(l->out, cw_buf_str(&why));
+    end_line(l, from);
+    return why.code;
 }
 
 /* `param` NULL: a schema of the method itself. */
@@ -56,12 +76,13 @@ static cw_code check_schema(error_list *l, cw_str text, const cw_param *param, c
     if (rc == CW_NOMEM)
         return rc;
     if (rc && which == CW_METHOD_ERRORS_ALL) {
-        begin_line(l, param, part);
-        cw_buf_printf(l->out, "%s\n", err.msg);
+        size_t from = begin_line(l, param, part);
+        cw_buf_add(l->out, cw_str_from(err.msg));
+        end_line(l, from);
     }
     rc = CW_OK;
     if (schema && param && param->default_value)
-        rc = check_default(l, schema, param);
+        rc = add_default(l, schema, param);
     cw_schema_unref(schema);
     return rc;
 }
@@ -82,15 +103,38 @@ static cw_code check_method(error_list *l, const cw_method *m, cw_method_errors_
     return rc ? rc : check_schema(l, m->input, NULL, "input: schema", which);
 }
 
+static void list_init(error_list *l, const cw_schema_policy *policy, cw_buf *out)
+{
+    *l = (error_list){
+        .out = out, .opts = {.draft = policy->draft, .annotate_formats = policy->annotate_formats}};
+    cw_arena_init(&l->trees, TREES_MAX);
+}
+
 cw_code cw_method_errors_list(const cw_method *methods, size_t n, const cw_schema_policy *policy,
                               cw_method_errors_of which, cw_buf *out)
 {
-    error_list l = {.out = out,
-                    .opts = {.draft = policy->draft, .annotate_formats = policy->annotate_formats}};
+    error_list l;
     cw_code rc = CW_OK;
-    cw_arena_init(&l.trees, TREES_MAX);
+    list_init(&l, policy, out);
     for (size_t i = 0; i < n && !rc; i++)
         rc = check_method(&l, &methods[i], which);
     cw_arena_done(&l.trees);
     return rc;
+}
+
+cw_code cw_method_check_default(const cw_param *param, const cw_schema_policy *policy, cw_err *err)
+{
+    error_list l;
+    cw_schema *schema = NULL;
+    CW_CLEANUP(cw_buf_done) cw_buf why;
+    cw_buf_init(&why, CW_BUF_MAX);
+    list_init(&l, policy, &why);
+    cw_code rc = compile(&l, param->schema, &schema, NULL);
+    if (rc != CW_NOMEM)
+        rc = schema ? check_default(&l, schema, param, &why) : CW_OK;
+    cw_schema_unref(schema);
+    cw_arena_done(&l.trees);
+    if (rc == CW_NOMEM || why.code == CW_NOMEM)
+        return cw_fail_nomem(err);
+    return rc ? cw_fail(err, rc, "%.*s", CW_STR_ARG(cw_buf_str(&why))) : CW_OK;
 }

@@ -23,4 +23,9 @@ CW_MUST_USE cw_code cw_method_errors_list(const cw_method *methods, size_t n,
                                           const cw_schema_policy *policy, cw_method_errors_of which,
                                           cw_buf *out);
 
+/* Check the default of a param, which has one. CW_PARAMS: its schema does not accept it, with the
+ * reason in `err`. An invalid schema accepts all. CW_NOMEM. */
+CW_MUST_USE cw_code cw_method_check_default(const cw_param *param, const cw_schema_policy *policy,
+                                            cw_err *err);
+
 #endif

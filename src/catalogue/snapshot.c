@@ -133,7 +133,13 @@ static void fill_tables(cw_snapshot *s)
 
 static cw_code problem(builder *b, size_t offer, const char *text, bool is_partial)
 {
-    cw_str copy = cw_arena_dup_str(&b->s->arena, cw_str_from(text));
+    CW_CLEANUP(cw_buf_done) cw_buf line;
+    cw_buf_init(&line, CW_BUF_MAX);
+    cw_buf_add(&line, cw_str_from(text));
+    cw_buf_escape_controls(&line, 0);
+    if (line.code)
+        return cw_fail_nomem(b->err);
+    cw_str copy = cw_arena_dup_str(&b->s->arena, cw_buf_str(&line));
     if (!copy.p)
         return cw_arena_fail(&b->s->arena, b->err);
     b->s->problems[b->s->n_problems++] =
@@ -925,6 +931,21 @@ const cw_entry *const *cw_snapshot_exposed(const cw_snapshot *s, cw_exposed_kind
 const cw_entry *cw_snapshot_find_exposed(const cw_snapshot *s, cw_exposed_kind kind, cw_str address)
 {
     return cw_map_find(&s->by_address[kind], address);
+}
+
+cw_snapshot_counts cw_snapshot_count(const cw_snapshot *s, const cw_method *methods, size_t n)
+{
+    cw_snapshot_counts counts = {0};
+    for (size_t i = 0; i < n; i++) {
+        const cw_method *m = &methods[i];
+        const cw_entry *entry = s ? cw_snapshot_find_method(s, m->id) : NULL;
+        if (s && (!entry || entry->method != m))
+            continue;
+        counts.tools += m->mark != NULL;
+        if (m->exposed)
+            counts.exposed[m->exposed->kind]++;
+    }
+    return counts;
 }
 
 const cw_search_index *cw_snapshot_search_index(const cw_snapshot *s)

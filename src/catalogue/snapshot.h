@@ -65,6 +65,12 @@ typedef struct cw_snapshot_skill {
     size_t n_methods;
 } cw_snapshot_skill;
 
+/* How many of some methods clients see, in each list. */
+typedef struct cw_snapshot_counts {
+    uint32_t tools;
+    uint32_t exposed[CW_EXPOSED_KINDS];
+} cw_snapshot_counts;
+
 /* How a snapshot keeps the sources of its methods alive. */
 typedef struct cw_offer_ops {
     void (*ref)(cw_source *source);
@@ -120,6 +126,9 @@ const cw_entry *cw_snapshot_find_method(const cw_snapshot *s, cw_str id);
 const cw_entry *cw_snapshot_find_tool(const cw_snapshot *s, cw_str name);
 const cw_entry *cw_snapshot_find_exposed(const cw_snapshot *s, cw_exposed_kind kind,
                                          cw_str address);
+
+/* Count methods of a source without those that the snapshot has left out. `s` NULL: all of them. */
+cw_snapshot_counts cw_snapshot_count(const cw_snapshot *s, const cw_method *methods, size_t n);
 
 /* The toolset of this name, or (is_read_only) its read-only part; NULL: none. */
 const cw_toolset *cw_snapshot_find_toolset(const cw_snapshot *s, cw_str name, bool is_read_only);

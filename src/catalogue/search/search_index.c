@@ -111,9 +111,12 @@ void cw_search_index_free(cw_search_index *x)
 
 /* ---- finding ---- */
 
-/* A search. The arrays have an element for each tool. */
+/* A search. The arrays have an element for each tool. Tools that are not shown do not influence it: neither
+ * their words nor their number count. */
 typedef struct search {
     const cw_search_index *x;
+    bool *is_shown;
+    cw_search_shown shown;
     float *scores;
     float *matched; /* the weights of the words of the query that it has */
     float *word;    /* its score for the present word of the query */
@@ -127,11 +130,23 @@ typedef struct search {
     bool is_stop[CW_SEARCH_MAX_WORDS], is_in_pair[CW_SEARCH_MAX_WORDS];
 } search;
 
+/* NULL: no tool that is shown has it. */
+static const cw_search_term *find_term(const search *s, cw_str key)
+{
+    const cw_search_term *w = cw_search_terms_find(&s->x->terms, key);
+    return w && cw_search_shown_has(&s->shown, w) ? w : NULL;
+}
+
 static void score_term(search *s, const cw_search_term *w, float part)
 {
-    for (uint32_t i = 0; w && i < w->n; i++) {
+    if (!w)
+        return;
+    float rarity = cw_search_shown_rarity(&s->shown, w);
+    for (uint32_t i = 0; i < w->n; i++) {
         const cw_search_posting *p = &w->postings[i];
-        float score = part * p->score;
+        if (!s->is_shown[p->tool])
+            continue;
+        float score = part * rarity * cw_search_shown_score(&s->shown, p);
         if (s->word[p->tool] <= 0)
             s->touched[s->n_touched++] = p->tool;
         if (s->word[p->tool] < score)
@@ -146,6 +161,18 @@ static void score_related(search *s, cw_str key, float part)
         for (unsigned i = 0; i < l->n; i++)
             score_term(s, l->terms[i], part * l->part);
     }
+}
+
+/* Whether the thesaurus relates a key to a term of a tool that is shown. */
+static bool is_related(const search *s, cw_str key)
+{
+    for (const cw_search_link *l = cw_search_related_find(&s->x->related, key); l; l = l->next) {
+        for (unsigned i = 0; i < l->n; i++) {
+            if (cw_search_shown_has(&s->shown, l->terms[i]))
+                return true;
+        }
+    }
+    return false;
 }
 
 /* Whether one is the beginning or the end of the other: "sheet" and "timesheet". */
@@ -225,7 +252,7 @@ static void score_word(search *s, size_t i)
 {
     cw_str stem = cw_search_stem(&s->query.words[i]), word = cw_search_word(&s->query.words[i]);
     bool is_light = cw_map_find(&s->x->lights, stem) != NULL;
-    const cw_search_term *own = cw_search_terms_find(&s->x->terms, stem);
+    const cw_search_term *own = find_term(s, stem);
     float part = s->is_in_pair[i] ? IN_PAIR : 1;
     if (own && is_seen(s, own))
         return;
@@ -248,8 +275,7 @@ static void score_as_one(search *s, size_t i, size_t j)
     memcpy(room, first.p, first.n);
     memcpy(room + first.n, second.p, second.n);
     cw_search_splitter both = cw_search_split(cw_str_make(room, first.n + second.n));
-    const cw_search_term *w =
-        cw_search_next(&both) ? cw_search_terms_find(&s->x->terms, cw_search_stem(&both)) : NULL;
+    const cw_search_term *w = cw_search_next(&both) ? find_term(s, cw_search_stem(&both)) : NULL;
     if (!w || is_seen(s, w))
         return;
     score_term(s, w, 1);
@@ -262,7 +288,7 @@ static void score_pair(search *s, size_t i, size_t j)
     cw_search_key room;
     cw_str key = cw_search_pair(cw_search_stem(&s->query.words[i]),
                                 cw_search_stem(&s->query.words[j]), &room);
-    const cw_search_term *own = cw_search_terms_find(&s->x->terms, key);
+    const cw_search_term *own = find_term(s, key);
     if (own && !is_seen(s, own)) {
         score_term(s, own, PAIR);
         end_word(s, 0);
@@ -305,8 +331,7 @@ static bool is_name(const search *s, size_t i)
     cw_str stem = cw_search_stem(w);
     char first = w->text.p[w->start], second = w->n_word > 1 ? w->text.p[w->start + 1] : 'A';
     return first >= 'A' && first <= 'Z' && cw_is_lower(second) && !s->is_stop[i] &&
-           !cw_map_find(&s->x->lights, stem) && !cw_search_terms_find(&s->x->terms, stem) &&
-           !cw_search_related_find(&s->x->related, stem) &&
+           !cw_map_find(&s->x->lights, stem) && !find_term(s, stem) && !is_related(s, stem) &&
            !cw_search_is_intent(&s->x->intents, &s->query, i);
 }
 
@@ -431,15 +456,17 @@ static bool open_search(search *s, const cw_search_index *x)
 {
     size_t n = x->n_tools + 1;
     *s = (search){.x = x,
+                  .is_shown = calloc(n, sizeof *s->is_shown),
                   .scores = calloc(n, sizeof *s->scores),
                   .matched = calloc(n, sizeof *s->matched),
                   .word = calloc(n, sizeof *s->word),
                   .touched = calloc(n, sizeof *s->touched)};
-    return s->scores && s->matched && s->word && s->touched;
+    return s->is_shown && s->scores && s->matched && s->word && s->touched;
 }
 
 static void close_search(search *s)
 {
+    free(s->is_shown);
     free(s->scores);
     free(s->matched);
     free(s->word);
@@ -448,6 +475,10 @@ static void close_search(search *s)
 
 static void score_all(search *s, cw_str query)
 {
+    const cw_search_intents *intents = &s->x->intents;
+    s->shown = cw_search_shown_of(&s->x->terms, s->is_shown);
+    for (unsigned v = 0; v < intents->n_verbs; v++)
+        s->query.has_verb[v] = cw_search_verb_is_shown(&intents->verbs[v], &s->shown);
     read_words(s, query);
     score_words(s);
     weigh_matches(s);
@@ -469,9 +500,11 @@ cw_code cw_search_index_find(const cw_view *view, cw_str query, bool only_callab
         free(best);
         return CW_NOMEM;
     }
+    for (size_t i = 0; i < n_tools; i++)
+        s.is_shown[i] = is_shown(view, tools[i], only_callable);
     score_all(&s, query);
     for (size_t i = 0; i < n_tools; i++) {
-        if (s.scores[i] <= 0 || !is_shown(view, tools[i], only_callable))
+        if (s.scores[i] <= 0 || !s.is_shown[i])
             continue;
         *ret_total += 1;
         insert(best, &found, n, s.scores, (uint32_t)i);

@@ -30,7 +30,6 @@ typedef struct intent {
 
 typedef struct first_word {
     const intent *intents;
-    unsigned n_alone; /* verbs that the word stands for alone */
 } first_word;
 
 static bool add_intent(cw_search_intents *w, cw_str words, unsigned char verb)
@@ -50,7 +49,6 @@ static bool add_intent(cw_search_intents *w, cw_str words, unsigned char verb)
         one->more[one->n_more++] = copy;
     }
     first->intents = one;
-    first->n_alone += !one->n_more;
     return true;
 }
 
@@ -127,14 +125,32 @@ static bool is_there(const cw_search_intents *w, const intent *one, const cw_sea
     return true;
 }
 
+bool cw_search_verb_is_shown(const cw_search_verb *verb, const cw_search_shown *shown)
+{
+    bool is_shown = false;
+    for (unsigned i = 0; i < verb->n && !is_shown; i++)
+        is_shown = cw_search_shown_has(shown, verb->terms[i]);
+    return is_shown;
+}
+
+/* The number of verbs that a word stands for alone. */
+static unsigned count_alone(const first_word *first, const cw_search_query *query)
+{
+    unsigned n = 0;
+    for (const intent *one = first ? first->intents : NULL; one; one = one->next)
+        n += !one->n_more && query->has_verb[one->verb];
+    return n;
+}
+
 /* Add what the intents say that begin with the i-th word, which is `stem`. */
 static void read_intents(const cw_search_intents *w, const cw_search_query *query, size_t i,
                          cw_str stem, float parts[CW_SEARCH_MAX_VERBS])
 {
     const first_word *first = cw_map_find(&w->map, stem);
+    unsigned n_alone = count_alone(first, query);
     for (const intent *one = first ? first->intents : NULL; one; one = one->next) {
-        if (is_there(w, one, query, i))
-            parts[one->verb] += one->n_more ? PHRASE : WORD / sqrtf((float)first->n_alone);
+        if (query->has_verb[one->verb] && is_there(w, one, query, i))
+            parts[one->verb] += one->n_more ? PHRASE : WORD / sqrtf((float)n_alone);
     }
 }
 
@@ -174,7 +190,7 @@ void cw_search_intents_read(const cw_search_intents *w, const cw_search_query *q
 bool cw_search_is_intent(const cw_search_intents *w, const cw_search_query *query, size_t i)
 {
     const first_word *first = cw_map_find(&w->map, cw_search_stem(&query->words[i]));
-    return first && first->n_alone && is_first(query->words, i);
+    return count_alone(first, query) && is_first(query->words, i);
 }
 
 void cw_search_intents_init(cw_search_intents *w, cw_arena *arena)

@@ -41,13 +41,16 @@ typedef struct cw_search_query {
     cw_search_splitter words[CW_SEARCH_MAX_WORDS];
     bool is_person[CW_SEARCH_MAX_WORDS]; /* a name, or a word in the place of one */
     size_t n;
-    bool is_plural; /* it names things in the plural */
+    bool is_plural;                     /* it names things in the plural */
+    bool has_verb[CW_SEARCH_MAX_VERBS]; /* a tool that is shown has it; others are not meant */
 } cw_search_query;
 
 void cw_search_intents_init(cw_search_intents *w, cw_arena *arena);
 void cw_search_intents_done(cw_search_intents *w);
 /* Once. False: out of memory. */
 CW_MUST_USE bool cw_search_intents_add(cw_search_intents *w, const cw_search_terms *terms);
+/* Whether a tool that is shown has the verb. */
+bool cw_search_verb_is_shown(const cw_search_verb *verb, const cw_search_shown *shown);
 /* Set how much each verb is meant: 0, not at all. */
 void cw_search_intents_read(const cw_search_intents *w, const cw_search_query *query,
                             float ret_parts[CW_SEARCH_MAX_VERBS]);

@@ -9,6 +9,7 @@
 #define VERB 3 /* the weight of a verb where verbs stand */
 
 enum { NAME, TITLE, USAGE, PARAM_NAMES, PARAM_TEXTS, TAGS, FIELDS };
+_Static_assert(FIELDS == CW_SEARCH_FIELDS, "each has a count");
 
 /* The weight of a word, and how much it loses in a long text. */
 static const struct {
@@ -39,9 +40,9 @@ static cw_str text_at(const cw_entry *tool, unsigned field, size_t i)
     }
 }
 
-static size_t count_words(const cw_entry *tool, unsigned field)
+static uint32_t count_words(const cw_entry *tool, unsigned field)
 {
-    size_t n = 0;
+    uint32_t n = 0;
     cw_str text;
     for (size_t i = 0; (text = text_at(tool, field, i)).p; i++) {
         cw_search_splitter s = cw_search_split(text);
@@ -72,22 +73,35 @@ static bool grow(cw_search_term *w)
     return true;
 }
 
-/* Count a term of the tool, which is the last one so far. False: out of memory. */
-static bool add_term(cw_search_terms *t, uint32_t tool, cw_str key, float weight)
+/* The posting of a term for the tool, which is the last one so far. NULL: out of memory. */
+static cw_search_posting *posting_of(cw_search_terms *t, uint32_t tool, cw_str key)
 {
     cw_search_term *w = cw_search_find_or_add(&t->map, t->arena, key, sizeof *w);
     if (!w)
-        return false;
+        return NULL;
     bool is_new = !w->n || w->postings[w->n - 1].tool != tool;
     if (is_new && w->n == w->cap && !grow(w))
-        return false;
+        return NULL;
     if (is_new)
         w->postings[w->n++] = (cw_search_posting){.tool = tool};
-    w->postings[w->n - 1].score += weight;
-    return true;
+    return &w->postings[w->n - 1];
 }
 
-static bool add_marked(cw_search_terms *t, uint32_t tool, char mark, cw_str word, float weight)
+static void add_to(uint8_t *count, uint8_t n)
+{
+    *count = n < UINT8_MAX - *count ? (uint8_t)(*count + n) : UINT8_MAX;
+}
+
+/* Count a term that is no stem. False: out of memory. */
+static bool add_term(cw_search_terms *t, uint32_t tool, cw_str key, uint8_t weight)
+{
+    cw_search_posting *p = posting_of(t, tool, key);
+    if (p)
+        add_to(&p->weight, weight);
+    return p != NULL;
+}
+
+static bool add_marked(cw_search_terms *t, uint32_t tool, char mark, cw_str word, uint8_t weight)
 {
     cw_search_key room;
     return add_term(t, tool, cw_search_marked(mark, word, &room), weight);
@@ -141,41 +155,29 @@ static bool add_verbs(cw_search_terms *t, uint32_t index, const cw_entry *tool, 
     return add_verb(t, index, &first) && add_verb(t, index, &last);
 }
 
-static bool add_field(cw_search_terms *t, uint32_t index, const cw_entry *tool, unsigned field,
-                      float weight)
+static bool add_field(cw_search_terms *t, uint32_t index, const cw_entry *tool, unsigned field)
 {
     bool is_ok = true;
     cw_str text;
     for (size_t i = 0; is_ok && (text = text_at(tool, field, i)).p; i++) {
         cw_search_splitter s = cw_search_split(text);
-        while (is_ok && cw_search_next(&s))
-            is_ok = add_term(t, index, cw_search_stem(&s), weight);
+        while (is_ok && cw_search_next(&s)) {
+            cw_search_posting *p = posting_of(t, index, cw_search_stem(&s));
+            is_ok = p != NULL;
+            if (p)
+                add_to(&p->counts[field], 1);
+        }
     }
     return is_ok;
 }
 
-/* Set the score of each posting: the rarity of the term, and how much of the tool it is. */
-static void finish(const cw_search_terms *t, size_t n_tools)
-{
-    size_t at = 0;
-    for (const cw_map_entry *e; (e = cw_map_next(&t->map, &at));) {
-        const cw_search_term *w = e->value;
-        float rarity = logf(1.0f + ((float)(n_tools - w->n) + 0.5f) / ((float)w->n + 0.5f));
-        for (uint32_t i = 0; i < w->n; i++) {
-            float weight = w->postings[i].score;
-            w->postings[i].score = rarity * weight * (K1 + 1) / (weight + K1);
-        }
-    }
-}
-
-/* All fields of one tool. `averages` are the mean numbers of words. */
-static bool add_tool(cw_search_terms *t, uint32_t index, const cw_entry *tool, const cw_map *verbs,
-                     const float averages[FIELDS])
+/* All fields of one tool. */
+static bool add_tool(cw_search_terms *t, uint32_t index, const cw_entry *tool, const cw_map *verbs)
 {
     bool is_ok = add_name(t, index, tool->tool_name) && add_verbs(t, index, tool, verbs);
     for (unsigned f = 0; f < FIELDS && is_ok; f++) {
-        float length = (float)count_words(tool, f) / averages[f], b = fields[f].b;
-        is_ok = add_field(t, index, tool, f, fields[f].weight / (1 - b + b * length));
+        t->lengths[index].words[f] = count_words(tool, f);
+        is_ok = add_field(t, index, tool, f);
     }
     return is_ok;
 }
@@ -183,23 +185,65 @@ static bool add_tool(cw_search_terms *t, uint32_t index, const cw_entry *tool, c
 bool cw_search_terms_add(cw_search_terms *t, const cw_map *verbs, const cw_entry *const *tools,
                          size_t n)
 {
-    float averages[FIELDS];
-    bool is_ok = true;
-    for (unsigned f = 0; f < FIELDS; f++) {
-        size_t sum = 0;
-        for (size_t i = 0; i < n; i++)
-            sum += count_words(tools[i], f);
-        averages[f] = sum ? (float)sum / (float)n : 1;
-    }
+    t->n_tools = n;
+    t->lengths = cw_arena_calloc(t->arena, n + 1, sizeof *t->lengths);
+    bool is_ok = t->lengths != NULL;
     for (size_t i = 0; i < n && is_ok; i++)
-        is_ok = add_tool(t, (uint32_t)i, tools[i], verbs, averages);
-    finish(t, n);
+        is_ok = add_tool(t, (uint32_t)i, tools[i], verbs);
     return is_ok;
 }
 
 const cw_search_term *cw_search_terms_find(const cw_search_terms *t, cw_str key)
 {
     return cw_map_find(&t->map, key);
+}
+
+/* ---- the tools that a caller is shown ---- */
+
+cw_search_shown cw_search_shown_of(const cw_search_terms *t, const bool *tools)
+{
+    uint64_t sums[FIELDS] = {0};
+    cw_search_shown s = {.terms = t, .tools = tools};
+    for (size_t i = 0; i < t->n_tools; i++) {
+        if (!tools[i])
+            continue;
+        s.n++;
+        for (unsigned f = 0; f < FIELDS; f++)
+            sums[f] += t->lengths[i].words[f];
+    }
+    for (unsigned f = 0; f < FIELDS; f++)
+        s.averages[f] = sums[f] ? (float)sums[f] / (float)s.n : 1;
+    return s;
+}
+
+bool cw_search_shown_has(const cw_search_shown *s, const cw_search_term *term)
+{
+    for (uint32_t i = 0; i < term->n; i++) {
+        if (s->tools[term->postings[i].tool])
+            return true;
+    }
+    return false;
+}
+
+float cw_search_shown_rarity(const cw_search_shown *s, const cw_search_term *term)
+{
+    uint32_t n = s->n == s->terms->n_tools ? term->n : 0;
+    for (uint32_t i = 0; i < term->n && s->n < s->terms->n_tools; i++)
+        n += s->tools[term->postings[i].tool];
+    return n ? logf(1.0f + ((float)(s->n - n) + 0.5f) / ((float)n + 0.5f)) : 0;
+}
+
+float cw_search_shown_score(const cw_search_shown *s, const cw_search_posting *posting)
+{
+    const cw_search_lengths *lengths = &s->terms->lengths[posting->tool];
+    float weight = posting->weight;
+    for (unsigned f = 0; f < FIELDS; f++) {
+        if (!posting->counts[f])
+            continue;
+        float length = (float)lengths->words[f] / s->averages[f], b = fields[f].b;
+        weight += (float)posting->counts[f] * fields[f].weight / (1 - b + b * length);
+    }
+    return weight * (K1 + 1) / (weight + K1);
 }
 
 bool cw_search_is_word(cw_str key)

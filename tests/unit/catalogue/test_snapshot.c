@@ -181,6 +181,8 @@ TEST(threat_D4_an_id_is_offered_once)
     assert_left_out(taken, 1, methods, 3, "method 'x': also offered by 'articles'");
     const cw_method twice[] = {method("fresh", true), method("own", false), method("own", true)};
     assert_left_out(taken, 1, twice, 3, "method 'own': also offered by 'others'");
+    const cw_method broken[] = {method("x\ny", false)}, again[] = {method("x\ny", false)};
+    assert_left_out(broken, 1, again, 1, "method 'x\\u000ay': also offered by 'articles'");
 }
 
 TEST(threat_D4_a_tool_name_is_taken_once)
@@ -236,6 +238,9 @@ TEST(threat_D4_who_yields_loses_only_what_another_has)
     const cw_offer offers[] = {service("a", a, 2, 0), service("b", b, 2, 1), service("c", c, 2, 2)};
     cw_snapshot *s = build_after(offers, 2, NULL);
     assert_partial(s, 1, "method 'b.y': also offered by 'a'");
+    assert_int_equal(cw_snapshot_count(s, a, 2).tools, 2);
+    assert_int_equal(cw_snapshot_count(s, b, 2).tools, 1);
+    assert_int_equal(cw_snapshot_count(NULL, b, 2).tools, 2);
     assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.y"))->method, &a[1]);
     assert_ptr_equal(cw_snapshot_find_tool(s, CW_STR("b.z"))->method, &b[1]);
     cw_snapshot_unref(s);

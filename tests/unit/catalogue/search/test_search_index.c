@@ -180,6 +180,90 @@ TEST(hidden_tools_are_not_found)
     check("invoice.audit", NULL, 2);
 }
 
+#define HIDDEN(name, text)                                                                         \
+    {                                                                                              \
+        .id = CW_STR_INIT(name), .usage = CW_STR_INIT(text), .mark = &plain, .needs = {            \
+            .permissions = &secret,                                                                \
+            .n_permissions = 1                                                                     \
+        }                                                                                          \
+    }
+#define N_SEEN 5u
+
+/* Those behind the first few are hidden. */
+static const cw_method mixed[] = {
+    {.id = CW_STR_INIT("invoice.pay"), .usage = CW_STR_INIT("Pays it."), .mark = &plain},
+    {.id = CW_STR_INIT("letter.list"), .usage = CW_STR_INIT("Lists letters."), .mark = &plain},
+    {.id = CW_STR_INIT("room.book"),
+     .usage = CW_STR_INIT("Takes a room for a time, if it is free, and sends a letter."),
+     .mark = &plain},
+    {.id = CW_STR_INIT("timesheet.close"), .usage = CW_STR_INIT("Ends it."), .mark = &plain},
+    {.id = CW_STR_INIT("timesheet.get"), .usage = CW_STR_INIT("Returns it."), .mark = &plain},
+    HIDDEN("sheet.burn", "Burns a sheet."),
+    HIDDEN("letters.list_all", "Lists all letters, those of other people as well, without an end."),
+    HIDDEN("letters.list_old", "Lists old letters."),
+    HIDDEN("payroll.list", "Lists payrolls."),
+    HIDDEN("peakLoad.archive", "Keeps a peak load in the archive."),
+    HIDDEN("salary.raise", "Raises the salary of Anna."),
+    HIDDEN("invoice.forgive", "Forgives an invoice."),
+};
+
+/* The names of the tools that are found, and the number of all that match. */
+static void list_found(const cw_method *some, size_t n_some, const char *query, cw_buf *out)
+{
+    cw_snapshot *s = NULL;
+    cw_caller *caller = NULL;
+    cw_view *v = NULL;
+    const cw_entry *found[8];
+    size_t n, all;
+    assert_int_equal(build(some, n_some, &s), CW_OK);
+    assert_int_equal(cw_caller_new_anonymous(NULL, 0, &caller, NULL), CW_OK);
+    assert_int_equal(cw_view_new(s, caller, &v, NULL), CW_OK);
+    assert_int_equal(cw_search_index_find(v, cw_str_from(query), false, found, 8, &n, &all), CW_OK);
+    for (size_t i = 0; i < n; i++)
+        cw_buf_printf(out, "%.*s ", CW_STR_ARG(found[i]->tool_name));
+    cw_buf_printf(out, "%zu", all);
+    cw_view_unref(v);
+    cw_caller_unref(caller);
+    cw_snapshot_unref(s);
+}
+
+/* Neither their words nor their number. */
+TEST(threat_C2_hidden_tools_change_no_results)
+{
+    static const char *const queries[] = {
+        "sheet",
+        "list close",
+        "close list",
+        "the letter list",
+        "paroll",
+        "pay",
+        "put the letter away",
+        "Anna should close the timesheet",
+        "list a room",
+        "invoice letter",
+        "archive the sheet",
+        "what is the letter",
+        "rooms",
+        "letters",
+        "Salary of timesheet",
+        "forgive the pay",
+        "time sheet",
+        "book letter",
+        "letter book",
+        "keep the timesheet",
+    };
+    for (size_t i = 0; i < CW_COUNT(queries); i++) {
+        CW_CLEANUP(cw_buf_done) cw_buf bare, full;
+        cw_buf_init(&bare, 4096);
+        cw_buf_init(&full, 4096);
+        list_found(mixed, N_SEEN, queries[i], &bare);
+        list_found(mixed, CW_COUNT(mixed), queries[i], &full);
+        if (!cw_str_eq(cw_buf_str(&bare), cw_buf_str(&full)))
+            fail_msg("%s: %.*s, not %.*s", queries[i], CW_STR_ARG(cw_buf_str(&full)),
+                     CW_STR_ARG(cw_buf_str(&bare)));
+    }
+}
+
 TEST(a_failed_allocation_fails_the_build)
 {
     size_t live = oom_live();
@@ -246,6 +330,7 @@ int main(void)
         cmocka_unit_test(two_words_can_mean_something_together),
         cmocka_unit_test(a_plural_in_capitals_is_one_word),
         cmocka_unit_test(hidden_tools_are_not_found),
+        cmocka_unit_test(threat_C2_hidden_tools_change_no_results),
         cmocka_unit_test(a_failed_allocation_fails_the_build),
         cmocka_unit_test(a_short_text_is_the_first_sentence),
     };
