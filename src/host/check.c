@@ -89,6 +89,33 @@ static bool is_string_array(const cw_json *v)
     return true;
 }
 
+#define AUTH_PART "annotations.auth: "
+
+static void check_auth_scopes(cw_check_place at, const cw_json *scopes)
+{
+    at.part = AUTH_PART;
+    for (const cw_json *v = scopes ? cw_json_first(scopes) : NULL; v; v = cw_json_next(v))
+        cw_check_scope(&at, cw_json_text(v));
+}
+
+/* A misspelt member would silently protect nothing. */
+static void check_auth_members(cw_check_place at, const cw_json *auth)
+{
+    static const char *const known[] = {"scopes", "level", "description"};
+    at.part = AUTH_PART;
+    for (const cw_json *k = cw_json_first(auth); k; k = cw_json_next_key(k)) {
+        cw_str name = cw_json_text(k);
+        size_t i = 0;
+        while (i < CW_COUNT(known) && !cw_str_is(name, known[i]))
+            i++;
+        if (i < CW_COUNT(known))
+            continue;
+        const char *copy = cw_arena_dup(&at.h->arena, name.p, name.n);
+        cw_check_problem(&at, cw_check_subject(at.h, "member", copy ? copy : "?", ""),
+                         "is not known");
+    }
+}
+
 /* The "auth" that an author wrote into the annotations. */
 static void check_auth(const cw_check_place *at, const cw_json *auth)
 {
@@ -102,12 +129,15 @@ static void check_auth(const cw_check_place *at, const cw_json *auth)
         cw_check_problem(at, "annotations.auth", "scopes or level is needed");
     if (scopes && !is_string_array(scopes))
         cw_check_problem(at, "annotations.auth.scopes", "must be an array of strings");
+    else
+        check_auth_scopes(*at, scopes);
     if (level)
         cw_check_level(at, "annotations.auth.level",
                        cw_json_is(level, CW_JSON_STRING) ? cw_json_text(level) : CW_STR(""));
     const cw_json *text = cw_json_get(auth, CW_STR("description"));
     if (text && !cw_json_is(text, CW_JSON_STRING))
         cw_check_problem(at, "annotations.auth.description", "must be a string");
+    check_auth_members(*at, auth);
 }
 
 static void check_annotations(const cw_check_place *at, cw_hosted_method *m)
@@ -147,8 +177,28 @@ static void check_ui(const cw_check_place *at, cw_hosted_method *m)
         return;
     if (ui[0] == '{')
         m->ui = cw_check_object(at, "ui", ui);
-    else if (strncmp(ui, "ui://", 5) != 0)
+    else if (strncmp(ui, "ui://", 5) == 0)
+        m->ui_uri = ui;
+    else
         cw_check_problem(at, "ui", "must be a URI ui://… or a JSON object");
+}
+
+/* Where auth is wrong, a login may be meant. */
+static bool requires_login(const cw_hosted_method *m)
+{
+    const cw_plugin_tool *tool = m->tool;
+    const cw_json *auth = cw_json_get(m->annotations, CW_STR("auth"));
+    if (!auth)
+        return cw_check_requires_login(tool->auth_level ? cw_str_from(tool->auth_level)
+                                                        : (cw_str){0},
+                                       tool->scopes[0] != NULL);
+    const cw_json *level = cw_json_get(auth, CW_STR("level"));
+    const cw_json *scopes = cw_json_get(auth, CW_STR("scopes"));
+    if (level && !cw_json_is(level, CW_JSON_STRING))
+        return true;
+    return !cw_json_is(auth, CW_JSON_OBJECT) ||
+           cw_check_requires_login(level ? cw_json_text(level) : (cw_str){0},
+                                   cw_json_is(scopes, CW_JSON_ARRAY) && cw_json_count(scopes) > 0);
 }
 
 static void check_tool(const cw_check_place *at, cw_hosted_method *m)
@@ -159,11 +209,11 @@ static void check_tool(const cw_check_place *at, cw_hosted_method *m)
             cw_check_problem(at, "id", "this name is reserved: a tool cannot have it");
     cw_check_text(at, "title", m->tool->title);
     check_annotations(at, m);
-    cw_check_names(at, "scopes", m->tool->scopes);
+    cw_check_scopes(at, m->tool->scopes);
     cw_check_text(at, "auth_description", m->tool->auth_description);
     if (m->tool->auth_level)
         cw_check_level(at, "auth_level", cw_str_from(m->tool->auth_level));
-    cw_check_visibility(at, m->tool->visibility);
+    cw_check_visibility(at, m->tool->visibility, requires_login(m));
     check_task(at, m->tool->task);
     check_ui(at, m);
 }
@@ -235,10 +285,15 @@ static const cw_plugin_tool *find_tool(const cw_check_place *at, const functions
 static void check_input(const cw_check_place *at, cw_hosted_method *m)
 {
     static const char *const taken[] = {"type", "properties", "required"};
-    m->input = cw_check_object(at, "input", m->decl->input);
-    for (size_t i = 0; i < CW_COUNT(taken); i++)
-        if (cw_json_get(m->input, cw_str_from(taken[i])))
-            cw_check_problem(at, "input", "type, properties and required follow from the params");
+    const cw_json *input = cw_check_object(at, "input", m->decl->input);
+    bool is_right = true;
+    for (size_t i = 0; i < CW_COUNT(taken); i++) {
+        if (!cw_json_get(input, cw_str_from(taken[i])))
+            continue;
+        cw_check_problem(at, "input", "type, properties and required follow from the params");
+        is_right = false;
+    }
+    m->input = is_right ? input : NULL;
 }
 
 static void check_method(cw_check_place at, const functions *tools, cw_hosted_method *m)
@@ -252,11 +307,15 @@ static void check_method(cw_check_place at, const functions *tools, cw_hosted_me
     cw_check_text(&at, "usage", decl->usage);
     m->output = cw_check_object(&at, "output", decl->output);
     check_input(&at, m);
-    cw_check_names(&at, "permissions", decl->permissions);
+    size_t before = at.h->problems.n;
+    cw_check_permissions(&at, decl->permissions);
+    m->are_permissions_wrong = at.h->problems.n > before;
     check_params(&at, m);
     m->tool = find_tool(&at, tools, decl);
+    before = at.h->problems.n;
     if (m->tool)
         check_tool(&at, m);
+    m->is_tool_wrong = at.h->problems.n > before;
 }
 
 /* Marks that belong to no method. */

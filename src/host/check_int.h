@@ -25,10 +25,16 @@ const char *cw_check_subject(cw_hosted *h, const char *kind, const char *name, c
 void cw_check_text(const cw_check_place *at, const char *member, const char *text);
 /* A name that must be there. */
 void cw_check_name(const cw_check_place *at, const char *member, const char *text);
-/* A list of at most CW_PLUGIN_MAX_NAMES names. */
-void cw_check_names(const cw_check_place *at, const char *member, const char *const *names);
+/* Lists of at most CW_PLUGIN_MAX_NAMES names. */
+void cw_check_scopes(const cw_check_place *at, const char *const *scopes);
+void cw_check_permissions(const cw_check_place *at, const char *const *permissions);
+void cw_check_scope(const cw_check_place *at, cw_str scope);
 void cw_check_level(const cw_check_place *at, const char *member, cw_str level);
-void cw_check_visibility(const cw_check_place *at, const char *visibility);
+/* Only a method that `requires_login` can be hidden. */
+void cw_check_visibility(const cw_check_place *at, const char *visibility, bool requires_login);
+/* Whether a level (.p NULL: none) and scopes require a login. A level that is wrong may be meant
+ * so. */
+bool cw_check_requires_login(cw_str level, bool has_scopes);
 /* JSON of a declaration; NULL when there is none, or it is wrong and the problem is noted. */
 const cw_json *cw_check_json(const cw_check_place *at, const char *member, const char *text);
 const cw_json *cw_check_object(const cw_check_place *at, const char *member, const char *text);

@@ -22,6 +22,11 @@ static bool is_text(const cw_json *v)
     return !v || cw_json_is(v, CW_JSON_STRING);
 }
 
+static bool is_absent(const cw_json *v)
+{
+    return !v;
+}
+
 static bool is_audience(const cw_json *v)
 {
     if (!v)
@@ -145,11 +150,13 @@ static void check_auth(const cw_check_place *at, const cw_hosted_method *m, cw_h
 {
     bool has_tool = m->tool && (cw_hosted_has_auth(CW_HOSTED_AUTH(m->tool)) ||
                                 m->tool->visibility || cw_json_get(m->annotations, CW_STR("auth")));
-    cw_check_names(at, "scopes", auth.scopes);
+    cw_str level = auth.level ? cw_str_from(auth.level) : (cw_str){0};
+    cw_check_scopes(at, auth.scopes);
     cw_check_text(at, "auth_description", auth.description);
     if (auth.level)
-        cw_check_level(at, "auth_level", cw_str_from(auth.level));
-    cw_check_visibility(at, auth.visibility);
+        cw_check_level(at, "auth_level", level);
+    cw_check_visibility(at, auth.visibility,
+                        has_tool || cw_check_requires_login(level, auth.scopes[0] != NULL));
     if (has_tool && (cw_hosted_has_auth(auth) || auth.visibility))
         cw_check_problem(at, "scopes", "CW_TOOL already sets who may use the method");
 }
@@ -169,8 +176,10 @@ static void check_resource(const cw_check_place *at, cw_hosted_method *m)
     else if (r->size > 0 && cw_hosted_is_template(m))
         cw_check_problem(at, "size", "is for CW_RESOURCE");
     m->mark_annotations = cw_check_object(at, "annotations", r->annotations);
-    const char *bad = m->mark_annotations ? cw_annotations_problem(m->mark_annotations) : NULL;
-    if (bad)
+    size_t at_member = 0;
+    const char *bad = NULL;
+    while (m->mark_annotations &&
+           (bad = cw_annotations_problem(m->mark_annotations, &at_member)) != NULL)
         cw_check_problem(at, "annotations", bad);
     if (m->mark_annotations && cw_json_count(m->mark_annotations) == 0)
         m->mark_annotations = NULL;
@@ -309,18 +318,26 @@ static void check_twice(cw_check_place at, cw_mark_kind kind, cw_str *keys)
     }
 }
 
-const char *cw_annotations_problem(const cw_json *annotations)
+const char *cw_annotations_problem(const cw_json *annotations, size_t *next)
 {
+    static const struct {
+        cw_str name;
+        bool (*is_right)(const cw_json *v);
+        const char *problem;
+    } members[] = {
+        {CW_STR_INIT("auth"), is_absent, "\"auth\" is no annotation of content"},
+        {CW_STR_INIT("audience"), is_audience,
+         "\"audience\" must be an array of \"user\" and \"assistant\""},
+        {CW_STR_INIT("priority"), is_priority, "\"priority\" must be a number from 0 to 1"},
+        {CW_STR_INIT("lastModified"), is_text, "\"lastModified\" must be a string"},
+    };
     if (!cw_json_is(annotations, CW_JSON_OBJECT))
-        return "must be an object";
-    if (cw_json_get(annotations, CW_STR("auth")))
-        return "\"auth\" is no annotation of content";
-    if (!is_audience(cw_json_get(annotations, CW_STR("audience"))))
-        return "\"audience\" must be an array of \"user\" and \"assistant\"";
-    if (!is_priority(cw_json_get(annotations, CW_STR("priority"))))
-        return "\"priority\" must be a number from 0 to 1";
-    if (!is_text(cw_json_get(annotations, CW_STR("lastModified"))))
-        return "\"lastModified\" must be a string";
+        return (*next)++ ? NULL : "must be an object";
+    while (*next < CW_COUNT(members)) {
+        size_t i = (*next)++;
+        if (!members[i].is_right(cw_json_get(annotations, members[i].name)))
+            return members[i].problem;
+    }
     return NULL;
 }
 

@@ -206,7 +206,8 @@ void cw_content_annotate(cw_call *call, const char *json)
         cw_call_misuse(call, call->has_block ? "a block of content was annotated twice"
                                              : "there is no block of content to annotate");
     const cw_json *root = cw_call_read(call, json, "annotations of content");
-    const char *bad = root ? cw_annotations_problem(root) : NULL;
+    size_t first = 0;
+    const char *bad = root ? cw_annotations_problem(root, &first) : NULL;
     if (bad) {
         const char *text = cw_arena_printf(call->arena, "annotations of content: %s", bad);
         cw_call_misuse(call, text ? text : bad);

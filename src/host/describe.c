@@ -64,10 +64,8 @@ static void add_auth(cw_json_writer *w, cw_hosted_auth a)
     cw_json_close(w);
 }
 
-static void add_tool(cw_json_writer *w, const cw_hosted_method *m)
+static void add_mark(cw_json_writer *w, const cw_hosted_method *m)
 {
-    cw_json_add_key(w, CW_STR("x-mcp-tool"));
-    cw_json_open_object(w);
     cw_hosted_auth auth = CW_HOSTED_AUTH(m->tool);
     add_text(w, CW_STR("title"), m->tool->title);
     if (m->annotations || cw_hosted_has_auth(auth)) {
@@ -79,10 +77,19 @@ static void add_tool(cw_json_writer *w, const cw_hosted_method *m)
     }
     add_text(w, CW_STR("visibility"), auth.visibility);
     add_text(w, CW_STR("task"), m->tool->task);
+}
+
+/* Only the server checks a view, so it is there without the members that are wrong here. */
+static void add_tool(cw_json_writer *w, const cw_hosted_method *m)
+{
+    cw_json_add_key(w, CW_STR("x-mcp-tool"));
+    cw_json_open_object(w);
+    if (!m->is_tool_wrong)
+        add_mark(w, m);
     if (m->ui)
         add_members_of(w, CW_STR("ui"), m->ui);
     else
-        add_text(w, CW_STR("ui"), m->tool->ui);
+        add_text(w, CW_STR("ui"), m->ui_uri);
     cw_json_close(w);
 }
 
@@ -143,8 +150,9 @@ static void add_access(cw_json_writer *w, const cw_hosted_method *m)
 {
     cw_json_add_key(w, CW_STR("x-access"));
     cw_json_open_object(w);
-    add_names(w, CW_STR("permissions"), m->decl->permissions);
-    if (m->resource || m->prompt) {
+    if (!m->are_permissions_wrong)
+        add_names(w, CW_STR("permissions"), m->decl->permissions);
+    if ((m->resource || m->prompt) && !m->has_problems) {
         cw_hosted_auth auth = m->resource ? CW_HOSTED_AUTH(m->resource) : CW_HOSTED_AUTH(m->prompt);
         add_auth(w, auth);
         add_text(w, CW_STR("visibility"), auth.visibility);
@@ -170,8 +178,7 @@ static void add_schemas(cw_json_writer *w, const cw_hosted_method *m)
         if (is_first_param(m, i))
             add_param(w, &m->params[i]);
     cw_json_close(w);
-    if (!m->has_problems)
-        add_value(w, CW_STR("x-input"), m->input);
+    add_value(w, CW_STR("x-input"), m->input);
     if (m->output) {
         cw_json_add_key(w, CW_STR("result"));
         cw_json_open_object(w);
@@ -187,9 +194,9 @@ static void add_marks(cw_json_writer *w, const cw_hosted_method *m)
     add_access(w, m);
     if (m->tool)
         add_tool(w, m);
-    if (m->resource)
+    if (m->resource && !m->has_problems)
         add_resource(w, m);
-    if (m->prompt)
+    if (m->prompt && !m->has_problems)
         add_prompt(w, m);
 }
 
@@ -199,8 +206,7 @@ static void add_method(cw_json_writer *w, const cw_hosted_method *m)
     cw_json_add_string_member(w, CW_STR("name"), m->id);
     add_text(w, CW_STR("summary"), m->decl->usage);
     add_schemas(w, m);
-    if (!m->has_problems)
-        add_marks(w, m);
+    add_marks(w, m);
     cw_json_close(w);
 }
 

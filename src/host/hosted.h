@@ -35,13 +35,14 @@ typedef struct cw_hosted_method {
     const cw_json *input;       /* or NULL */
     const cw_json *annotations; /* of the tool, or NULL */
     const cw_json *ui;          /* of the tool: an object; NULL: a URI, or none */
+    const char *ui_uri;         /* of the tool; NULL: an object, or none */
     /* At most one of them. */
     const cw_plugin_resource *resource;
     const cw_plugin_prompt *prompt;
     const cw_json *mark_annotations; /* of the resource, or NULL */
     const cw_json *icons;            /* of either, or NULL */
     cw_plugin_function *completes;   /* for each param a function or NULL; NULL: none at all */
-    bool has_problems;
+    bool has_problems, are_permissions_wrong, is_tool_wrong;
 } cw_hosted_method;
 
 typedef struct cw_hosted {
@@ -90,11 +91,12 @@ CW_INLINE bool cw_hosted_has_auth(cw_hosted_auth a)
     return a.scopes[0] || a.level || a.description;
 }
 
-/* A text that names the problem in the annotations of content or of a resource, or NULL. */
-const char *cw_annotations_problem(const cw_json *annotations);
+/* A text that names a problem in the annotations of content or of a resource; NULL: none is left.
+ * *next is 0 at first, and counts on. */
+const char *cw_annotations_problem(const cw_json *annotations, size_t *next);
 
-/* The OpenRPC document. For a plugin with problems, the parts that can be checked: methods without
- * a problem, and the schemas of the others. CW_NOMEM, CW_LIMIT. */
+/* The OpenRPC document. For a plugin with problems, the parts of its methods that have none, so that
+ * the server checks them. CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_hosted_describe(const cw_hosted *h, cw_json_style style, cw_buf *out);
 
 #endif

@@ -40,17 +40,34 @@ static int load(cw_hosted *h, const cw_host_opts *opts)
     return rc ? 1 : 0;
 }
 
-/* A part of the command line as an object; NULL with a message. */
-static const cw_json *read_part(const char *text, const char *what, cw_arena *arena)
+/* A part of the command line as JSON; NULL with a message. */
+static const cw_json *read_json(const char *text, const char *what, cw_arena *arena)
 {
     const cw_json *root;
     cw_err err;
-    if (cw_json_read(cw_str_from(text), NULL, arena, &root, NULL, &err))
-        fprintf(stderr, "causeway-plugin-host: %s: %s\n", what, err.msg);
-    else if (!cw_json_is(root, CW_JSON_OBJECT))
-        fprintf(stderr, "causeway-plugin-host: %s: must be an object\n", what);
-    else
+    if (cw_json_read(cw_str_from(text), NULL, arena, &root, NULL, &err) == CW_OK)
         return root;
+    fprintf(stderr, "causeway-plugin-host: %s: %s\n", what, err.msg);
+    return NULL;
+}
+
+/* The same for an object. */
+static const cw_json *read_part(const char *text, const char *what, cw_arena *arena)
+{
+    const cw_json *root = read_json(text, what, arena);
+    if (!root || cw_json_is(root, CW_JSON_OBJECT))
+        return root;
+    fprintf(stderr, "causeway-plugin-host: %s: must be an object\n", what);
+    return NULL;
+}
+
+/* By name or by position. */
+static const cw_json *read_params(const char *text, cw_arena *arena)
+{
+    const cw_json *root = read_json(text ? text : "{}", "params", arena);
+    if (!root || cw_json_is(root, CW_JSON_OBJECT) || cw_json_is(root, CW_JSON_ARRAY))
+        return root;
+    fail("params: must be an object or an array");
     return NULL;
 }
 
@@ -58,7 +75,7 @@ static const cw_json *read_part(const char *text, const char *what, cw_arena *ar
 static const cw_json *make_request(const cw_host_opts *opts, cw_arena *arena)
 {
     static const char client[] = "\"client\":[\"elicitation\",\"sampling\",\"roots\"]";
-    const cw_json *params = read_part(opts->params ? opts->params : "{}", "params", arena);
+    const cw_json *params = read_params(opts->params, arena);
     const cw_json *caller = read_part(
         opts->caller ? opts->caller : "{\"id\":\"0\",\"name\":\"anonymous\",\"permissions\":[]}",
         "caller", arena);
@@ -222,6 +239,8 @@ static int run_request(session *s, const cw_json *request)
     const cw_json *with = cw_json_get(request, CW_STR("with"));
     const cw_json *complete = cw_json_get(with, CW_STR("complete"));
     const cw_json *params = cw_json_get(request, CW_STR("params"));
+    if (complete && cw_json_is(params, CW_JSON_ARRAY))
+        return fail("params: must be an object for a completion");
     if (!complete && open_checker(s))
         return 1;
     if (!complete)

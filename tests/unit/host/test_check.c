@@ -153,6 +153,80 @@ TEST(auth_levels_are_three)
     }
 }
 
+TEST(scopes_are_those_of_oauth)
+{
+    static const char *const bad[] = {"a b", "a\"", "a\\b", "\xc3\xa4", "a\n"};
+    static const char *const shown[] = {"a b", "a\"", "a\\b", "\xc3\xa4", "a?"};
+    for (size_t i = 0; i < CW_COUNT(bad); i++) {
+        rig r;
+        char expected[256];
+        init(&r);
+        r.tool.scopes[0] = "a:b.c/d";
+        r.tool.scopes[1] = bad[i];
+        snprintf(expected, sizeof expected,
+                 "articles: method 'a.b': scope '%s': must be printable ASCII without spaces, "
+                 "'\"' and '\\'\n",
+                 shown[i]);
+        assert_string_equal(check(&r), expected);
+    }
+    rig r;
+    init(&r);
+    r.tool.annotations = "{\"auth\":{\"scopes\":[\"a\",\"b c\"],\"levels\":1}}";
+    assert_string_equal(check(&r), "articles: method 'a.b': annotations.auth: scope 'b c': must be "
+                                   "printable ASCII without spaces, '\"' and '\\'\n"
+                                   "articles: method 'a.b': annotations.auth: member 'levels': is "
+                                   "not known\n");
+}
+
+TEST(permissions_have_no_control_characters)
+{
+    rig r;
+    init(&r);
+    r.method.permissions[0] = "access content";
+    r.method.permissions[1] = "a\tb";
+    r.method.permissions[2] = "";
+    assert_string_equal(check(&r),
+                        "articles: method 'a.b': permission 'a?b': must not have control "
+                        "characters\n"
+                        "articles: method 'a.b': permissions: must not be empty\n");
+}
+
+TEST(a_tool_without_requirements_cannot_be_hidden)
+{
+    static const char problem[] =
+        "articles: method 'a.b': visibility: \"hide\" needs scopes or the "
+        "level \"required\"\n";
+    static const struct {
+        const char *level, *scope, *annotations;
+        bool is_wrong;
+    } cases[] = {
+        {NULL, NULL, NULL, true},
+        {"none", "a", NULL, true},
+        {"optional", "a", NULL, true},
+        {"required", NULL, NULL, false},
+        {NULL, "a", NULL, false},
+        {NULL, NULL, "{\"auth\":{\"scopes\":[\"a\"]}}", false},
+        {NULL, NULL, "{\"auth\":{\"level\":\"required\"}}", false},
+        {NULL, NULL, "{\"auth\":{\"scopes\":[]}}", true},
+        {NULL, NULL, "{\"auth\":{\"scopes\":[\"a\"],\"level\":\"none\"}}", true},
+    };
+    for (size_t i = 0; i < CW_COUNT(cases); i++) {
+        rig r;
+        init(&r);
+        r.tool.visibility = "hide";
+        r.tool.auth_level = cases[i].level;
+        r.tool.scopes[0] = cases[i].scope;
+        r.tool.annotations = cases[i].annotations;
+        assert_string_equal(check(&r), cases[i].is_wrong ? problem : "");
+    }
+    rig r;
+    init(&r);
+    r.tool.visibility = "hide";
+    r.tool.auth_level = "never";
+    assert_string_equal(check(&r), "articles: method 'a.b': auth_level: must be \"none\", "
+                                   "\"optional\" or \"required\"\n");
+}
+
 TEST(reserved_names_are_no_tools)
 {
     static const char *const names[] = {"list", "describe", "invoke"};
@@ -366,6 +440,9 @@ int main(void)
         cmocka_unit_test(auth_inside_annotations_has_its_shape),
         cmocka_unit_test(auth_is_written_in_one_place),
         cmocka_unit_test(auth_levels_are_three),
+        cmocka_unit_test(scopes_are_those_of_oauth),
+        cmocka_unit_test(permissions_have_no_control_characters),
+        cmocka_unit_test(a_tool_without_requirements_cannot_be_hidden),
         cmocka_unit_test(reserved_names_are_no_tools),
         cmocka_unit_test(ids_are_free_text_with_exceptions),
         cmocka_unit_test(duplicate_ids_are_reported_once),

@@ -238,6 +238,20 @@ TEST(annotations_are_those_of_the_protocol)
     }
 }
 
+TEST(each_annotation_that_is_wrong_is_named)
+{
+    rig r;
+    init(&r);
+    r.resource.annotations = "{\"audience\":5,\"priority\":7,\"lastModified\":1,\"auth\":{}}";
+    add(&r, &r.resource.mark);
+    assert_string_equal(check(&r),
+                        RESOURCE "annotations: \"auth\" is no annotation of content\n" RESOURCE
+                                 "annotations: \"audience\" must be an array of \"user\" and "
+                                 "\"assistant\"\n" RESOURCE
+                                 "annotations: \"priority\" must be a number from 0 to 1\n" RESOURCE
+                                 "annotations: \"lastModified\" must be a string\n");
+}
+
 TEST(members_of_a_prompt_are_checked)
 {
     rig r;
@@ -505,6 +519,7 @@ int main(void)
         cmocka_unit_test(a_reader_gives_no_other_arguments),
         cmocka_unit_test(members_of_a_resource_are_checked),
         cmocka_unit_test(annotations_are_those_of_the_protocol),
+        cmocka_unit_test(each_annotation_that_is_wrong_is_named),
         cmocka_unit_test(members_of_a_prompt_are_checked),
         cmocka_unit_test(one_mark_says_who_may_use_a_method),
         cmocka_unit_test(a_template_has_no_size),

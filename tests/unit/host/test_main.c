@@ -438,7 +438,8 @@ TEST(a_plugin_with_mistakes_is_announced_as_failed)
            "{\"jsonrpc\":\"2.0\",\"method\":\"$/failed\",\"params\":{\"problems\":["
            "\"broken-annotations-list: method 'a.b': annotations: must be an object\"],"
            "\"partial\":{\"openrpc\":\"1.2.6\",\"info\":{\"title\":\"broken\",\"version\":\"1.0\"},"
-           "\"methods\":[{\"name\":\"a.b\",\"params\":[]}]}}}");
+           "\"methods\":[{\"name\":\"a.b\",\"params\":[],\"x-access\":{\"permissions\":[]},"
+           "\"x-mcp-tool\":{}}]}}}");
     assert_false(read_frame(&w));
     assert_int_equal(WEXITSTATUS(stop(&w)), 1);
 }
@@ -626,9 +627,12 @@ TEST(call_runs_one_method)
     assert_string_equal(out, "{\n  \"code\": 7,\n  \"message\": \"failed on purpose\"\n}\n");
     assert_int_equal(run_host(out, (const char *const[]){"--call", "test.none", path, NULL}), 1);
     assert_string_equal(out, "causeway-plugin-host: echo: there is no method 'test.none'\n");
-    assert_int_equal(run_host(out, (const char *const[]){"--call", "test.echo", path, "[1]", NULL}),
+    assert_int_equal(
+        run_host(out, (const char *const[]){"--call", "test.echo", path, "[\"hi\"]", NULL}), 0);
+    assert_string_equal(out, "{\n  \"message\": \"hi\"\n}\n");
+    assert_int_equal(run_host(out, (const char *const[]){"--call", "test.echo", path, "1", NULL}),
                      1);
-    assert_string_equal(out, "causeway-plugin-host: params: must be an object\n");
+    assert_string_equal(out, "causeway-plugin-host: params: must be an object or an array\n");
     /* As deep as can be read, and then a level deeper. */
     char deep[160] = "{\"a\":";
     memset(deep + 5, '[', 63);
