@@ -18,7 +18,7 @@
 #include "admin/server.h"
 #include "source/source.h"
 
-#define CW_ADMIN_SOURCE_NAME "causeway"
+#define CW_ADMIN_SOURCE_NAME CW_CONFIG_BUILTIN_SOURCE
 /* Longer than an upgrade may take, and shorter than a command waits. */
 #define CW_ADMIN_CALL_MS (CW_UPGRADE_MS + 2000u)
 

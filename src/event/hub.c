@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hub.c - rings of events, cursors, and the bells of loops. */
+/* hub.c - rings of events, cursors, and the messages that wake loops. */
 #include "event/hub.h"
 
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "base/hex.h"
 #include "base/random.h"
 #include "metrics/names.h"
+#include "net/addr/wasted_work.h"
 
 #define BOOT_HEX 16u
 #define NUMBER_HEX 16u
@@ -19,10 +20,10 @@
 /* The watches of one loop. */
 struct cw_event_loop {
     cw_event_hub *hub;
-    cw_loop *loop; /* under the lock of the hub; NULL: no watch was added, or it has ended */
+    cw_loop *loop; /* under the lock of the hub; NULL: no watch was added, or the loop has ended */
     cw_message bell;
     cw_loop_hook hook;
-    cw_list watches; /* the loop's */
+    cw_list watches; /* used by the loop only */
     atomic_uint n;
 };
 
@@ -31,17 +32,17 @@ struct cw_event_type {
     cw_list node;                /* under the lock of the hub */
     cw_event_hub *hub;
     unsigned refs;            /* likewise */
-    cw_str source, name, uri; /* behind it */
-    pthread_mutex_t lock;     /* of all below */
+    cw_str source, name, uri; /* in `text` */
+    pthread_mutex_t lock;     /* of the rules and the ring */
     cw_event_rules rules;
     cw_event **ring; /* rules.keep places */
     uint32_t first, n;
     size_t bytes;
-    uint64_t lost; /* the last one that is lost; those up to it may be incomplete */
+    uint64_t lost; /* number of the last lost event; events up to it may be incomplete */
     _Atomic uint64_t last;
-    uint64_t credit_us, filled_at;    /* of the rate limit, in time that has passed unused */
-    atomic_bool is_updated, has_loss; /* the main loop has to tell of it */
-    uint64_t told_at;                 /* the main loop's */
+    uint64_t credit_us, filled_at;    /* of the rate limit: unused time, and when it was counted */
+    atomic_bool is_updated, has_loss; /* the main loop has to report it */
+    uint64_t told_at;                 /* the last report, ms of the main loop; 0: none */
     char text[];
 };
 
@@ -50,8 +51,10 @@ struct cw_event_hub {
     uint64_t boot;
     atomic_uint refs; /* of its owner, and of each type */
     _Atomic uint64_t number;
+    _Atomic uint32_t steps;
     pthread_mutex_t lock;
     cw_list types;
+    cw_wasted_work waste; /* of sources; under the lock */
     /* Updates, on the main loop. */
     cw_message updates;
     bool is_closed;
@@ -172,7 +175,7 @@ static void evict_first(cw_event_type *type)
     type->first = (type->first + 1) % type->rules.keep;
     type->n--;
     type->bytes -= size_of(event);
-    /* One that was never stored may have been lost since: its number is higher. */
+    /* A later event may have been lost without being stored. Its number is higher. */
     if (type->lost < event->number)
         type->lost = event->number;
     cw_event_unref(event);
@@ -194,7 +197,7 @@ static bool is_repeated(const cw_event_type *type, cw_str id)
     return false;
 }
 
-/* Time that passes is credit, of at most a minute. */
+/* Take the credit for one event. Elapsed time is credit, at most one minute. */
 static bool spend(cw_event_type *type)
 {
     uint64_t now = cw_clock_ns() / 1000u, cost = TOKEN_US / type->rules.per_minute;
@@ -218,7 +221,7 @@ static void append(cw_event_type *type, cw_event *event)
     type->bytes += size;
 }
 
-/* ---- those who wait ---- */
+/* ---- publishing, reading, watching ---- */
 
 static void ring_bells(cw_event_hub *hub)
 {
@@ -231,7 +234,7 @@ static void ring_bells(cw_event_hub *hub)
     pthread_mutex_unlock(&hub->lock);
 }
 
-/* Set a mark of a type, for the main loop. */
+/* Set a flag of a type, and wake the main loop, which clears it. */
 static void tell_soon(cw_event_hub *hub, atomic_bool *mark)
 {
     if (atomic_exchange(mark, true))
@@ -257,9 +260,7 @@ static void count_published(cw_event_type *type, cw_code rc)
     if (!rc)
         cw_metrics_count(CW_METRIC_EVENTS_PUBLISHED, slot_of(type), 0, 0);
     else
-        count_dropped(type, rc == CW_DECLINED ? CW_EVENT_DROP_REPEATED
-                            : rc == CW_LIMIT  ? CW_EVENT_DROP_LIMIT
-                                              : CW_EVENT_DROP_MEMORY);
+        count_dropped(type, rc == CW_DECLINED ? CW_EVENT_DROP_REPEATED : CW_EVENT_DROP_MEMORY);
 }
 
 void cw_event_count_delivered(cw_event_type *type, cw_metrics_event_mode mode, size_t n)
@@ -273,24 +274,40 @@ static void count_subscriber(const cw_event_watch *w, int64_t n)
     cw_metrics_add(CW_METRIC_EVENT_SUBSCRIBERS, slot_of(w->type), w->mode, 0, n);
 }
 
+cw_code cw_event_admit(cw_event_type *type, const cw_event_news *news)
+{
+    cw_code rc = CW_OK;
+    pthread_mutex_lock(&type->lock);
+    evict_old(type);
+    if (is_repeated(type, news->id))
+        rc = CW_DECLINED;
+    else if (!spend(type) || news->data.n > CW_EVENT_MAX_BYTES || news->id.n > CW_EVENT_MAX_ID)
+        rc = CW_LIMIT;
+    if (rc == CW_LIMIT)
+        type->lost = next_number(type->hub);
+    pthread_mutex_unlock(&type->lock);
+    if (rc)
+        count_dropped(type, rc == CW_LIMIT ? CW_EVENT_DROP_LIMIT : CW_EVENT_DROP_REPEATED);
+    if (rc == CW_LIMIT)
+        tell_soon(type->hub, &type->has_loss);
+    return rc;
+}
+
 cw_code cw_event_publish(cw_event_type *type, const cw_event_news *news)
 {
     cw_code rc = CW_OK;
     cw_event *event = NULL;
     pthread_mutex_lock(&type->lock);
     uint64_t number = next_number(type->hub);
-    evict_old(type);
     if (is_repeated(type, news->id))
         rc = CW_DECLINED;
-    else if (!spend(type) || news->data.n > CW_EVENT_MAX_BYTES || news->id.n > CW_EVENT_MAX_ID)
-        rc = CW_LIMIT;
     else if (!(event = event_new(type->hub, news, number)))
         rc = CW_NOMEM;
     if (event) {
         append(type, event);
         atomic_store(&type->last, number);
     } else if (rc != CW_DECLINED) {
-        /* Those before it are kept, and a reader that has read them learns of the gap behind them. */
+        /* Earlier events stay in the ring. A reader that has read them learns of the gap. */
         type->lost = number;
     }
     pthread_mutex_unlock(&type->lock);
@@ -419,7 +436,8 @@ static void on_calm(cw_deadline *d)
     cw_loop_notify(hub->opts.main, &hub->updates);
 }
 
-/* One that may be told now; NULL: none. The callback runs without the lock, which others need. */
+/* A type whose update or loss may be reported now, with a reference; NULL: none. The report runs
+ * without the lock. */
 static cw_event_type *take_updated(cw_event_hub *hub, uint64_t now, bool *ret_is_waiting)
 {
     CW_LIST_EACH (node, &hub->types) {
@@ -437,7 +455,8 @@ static cw_event_type *take_updated(cw_event_hub *hub, uint64_t now, bool *ret_is
     return NULL;
 }
 
-/* Those who watch read on, and find the gap. An event since has woken them already. */
+/* Wake the watches of a type: their next read shows the gap. An event after the loss has woken
+ * them already. */
 static void wake_for_loss(cw_event_hub *hub, cw_event_type *type)
 {
     pthread_mutex_lock(&type->lock);
@@ -508,14 +527,14 @@ static cw_event_type *type_new(cw_event_hub *hub, cw_str source, cw_str name,
     type->refs = 1;
     type->ring = ring;
     type->rules = *rules;
-    type->lost = next_number(hub); /* what there was before it is not known */
+    type->lost = next_number(hub); /* earlier events are unknown */
     type->credit_us = TOKEN_US;
     type->filled_at = cw_clock_ns() / 1000u;
     pthread_mutex_init(&type->lock, NULL);
     return type;
 }
 
-/* Use other rules; without memory those of before stay. */
+/* Use other rules. Without memory only `keep` stays as it was. */
 static cw_code set_rules(cw_event_type *type, const cw_event_rules *rules)
 {
     cw_code rc = CW_OK;
@@ -594,6 +613,30 @@ cw_event_hub *cw_event_type_hub(const cw_event_type *type)
     return type->hub;
 }
 
+int64_t cw_event_type_steps(const cw_event_type *type)
+{
+    cw_event_hub *hub = type->hub;
+    int64_t whole = atomic_load(&hub->steps);
+    pthread_mutex_lock(&hub->lock);
+    int64_t steps = cw_wasted_work_ceiling(&hub->waste, type->source, whole);
+    pthread_mutex_unlock(&hub->lock);
+    return steps;
+}
+
+void cw_event_type_add_waste(const cw_event_type *type, int64_t spent)
+{
+    cw_event_hub *hub = type->hub;
+    int64_t whole = atomic_load(&hub->steps);
+    pthread_mutex_lock(&hub->lock);
+    cw_wasted_work_add(&hub->waste, type->source, whole, spent);
+    pthread_mutex_unlock(&hub->lock);
+}
+
+cw_str cw_event_type_source(const cw_event_type *type)
+{
+    return type->source;
+}
+
 cw_str cw_event_type_name(const cw_event_type *type)
 {
     return type->name;
@@ -618,6 +661,7 @@ cw_code cw_event_hub_new(const cw_event_hub_opts *opts, cw_event_hub **ret, cw_e
     }
     hub->opts = *opts;
     atomic_init(&hub->refs, 1);
+    atomic_init(&hub->steps, opts->validation_steps);
     pthread_mutex_init(&hub->lock, NULL);
     cw_list_init(&hub->types);
     hub->updates.fn = on_updates;
@@ -630,6 +674,11 @@ cw_code cw_event_hub_new(const cw_event_hub_opts *opts, cw_event_hub **ret, cw_e
     }
     *ret = hub;
     return CW_OK;
+}
+
+void cw_event_hub_set_steps(cw_event_hub *hub, uint32_t validation_steps)
+{
+    atomic_store(&hub->steps, validation_steps);
 }
 
 void cw_event_hub_close(cw_event_hub *hub)

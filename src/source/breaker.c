@@ -2,6 +2,8 @@
 /* breaker.c - the circuit breaker of plugins and remote services. */
 #include "source/breaker.h"
 
+#include "base/clock.h"
+
 bool cw_breaker_is_open(const cw_breaker *b)
 {
     return atomic_load_explicit(&b->open_until, memory_order_relaxed) != 0;
@@ -26,8 +28,7 @@ bool cw_breaker_allow(cw_breaker *b, uint64_t now, bool *ret_trial)
 
 void cw_breaker_success(cw_breaker *b, bool trial)
 {
-    /* Read first: every call comes by here, and a write would make the loops wait for each other.
-     */
+    /* Read before write: every call runs this, and a write makes the loops wait for each other. */
     if (atomic_load_explicit(&b->failures, memory_order_relaxed))
         atomic_store(&b->failures, 0);
     if (cw_breaker_is_open(b))
@@ -44,7 +45,8 @@ static void pause_for(cw_breaker *b, uint64_t now, uint32_t ms)
 /* Failures that the rule counts, with this one. */
 static uint32_t count(cw_breaker *b, const cw_breaker_rule *rule, uint64_t now)
 {
-    bool is_late = rule->window_ms && now - atomic_load(&b->first) > rule->window_ms;
+    /* Another thread may have set a later time. */
+    bool is_late = rule->window_ms && cw_clock_since(now, atomic_load(&b->first)) > rule->window_ms;
     if (is_late || atomic_load(&b->failures) == 0) {
         atomic_store(&b->first, now);
         atomic_store(&b->failures, 0);
@@ -60,7 +62,7 @@ void cw_breaker_failure(cw_breaker *b, const cw_breaker_rule *rule, bool trial, 
     } else if (!cw_breaker_is_open(b) && count(b, rule, now) >= rule->failures) {
         pause_for(b, now, rule->pause_min_ms);
     }
-    /* Other failures of an open breaker are of calls that were on their way. */
+    /* Calls that began before the breaker opened may still fail. They change nothing. */
     cw_breaker_neutral(b, trial);
 }
 

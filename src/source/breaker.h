@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* breaker.h - a circuit breaker: stop calling what keeps failing, and try again after a pause.
+/* breaker.h - a circuit breaker: no calls after repeated failures, and a trial call after a pause.
  *
  *     closed ──rule.failures failures, no success──► open ──pause──► one trial call
  *        ▲                                             ▲                 │
@@ -7,7 +7,7 @@
  *        └──────────────────────────── succeeded ────────────────────────┘
  *
  * Ownership: embedded; a zeroed breaker is closed.
- * Threads:   any. The variables are read and written one by one: two threads at once may let one
+ * Threads:   any. The variables are read and written one by one: two concurrent threads may let one
  *            more call through or pause a little longer.
  */
 #ifndef CW_SOURCE_BREAKER_H

@@ -3,11 +3,11 @@
  *
  * A source gets a sink with every call and reports to it: any number of
  * progress reports and log lines, then exactly one done. The implementation of
- * the sink (the exchange, src/call) decides what becomes of them. A question to the client
- * is an end too: nothing waits while people think (docs/decisions/0011).
+ * the sink (the exchange, src/call) decides how they are used. A question to the client
+ * is an end too: no call waits for a user (docs/decisions/0011).
  *
- * Ownership: whatever is passed lives for the call of the function only, except an outcome's
- *            result and data, which live in the call's arena (source/source.h).
+ * Ownership: arguments live for the call of the function only, except an outcome's result and
+ *            data, which live in the call's arena (source/source.h).
  * Threads:   the loop on which the call was started.
  */
 #ifndef CW_SOURCE_OUTCOME_H
@@ -31,7 +31,7 @@ typedef enum cw_outcome_kind {
     CW_OUTCOME_ERROR,          /* the method reported an error: code, message, data */
     CW_OUTCOME_FAILED,         /* it could not be run to its end: reason, message */
     CW_OUTCOME_INPUT_REQUIRED, /* it needs input of the client and has ended without an effect:
-                                run it again with the answers */
+                                repeat it with the answers */
 } cw_outcome_kind;
 
 /* Why a call could not be run to its end. */
@@ -40,7 +40,7 @@ typedef enum cw_fault {
     CW_FAULT_UNAVAILABLE, /* not reached, or rejected by a breaker: not started */
     CW_FAULT_DIED,        /* the worker or connection ended while it ran */
     CW_FAULT_TIMEOUT,
-    CW_FAULT_PROTOCOL, /* the answer made no sense, or was too large */
+    CW_FAULT_PROTOCOL, /* the response was invalid, or too large */
     CW_FAULT_NOMEM,
     CW_FAULT_SCHEMA, /* the result does not match its schema */
     CW_FAULT_FULL,   /* rejected by a full queue: not started, and may be tried again soon */
@@ -54,13 +54,13 @@ typedef struct cw_outcome {
                                       for MCP clients; or NULL */
     const struct cw_json *whole; /* RESULT: `result` is a part of this; NULL: it is all */
     bool is_unchecked;           /* RESULT: it is not compared with its schema */
-    const struct cw_json *asks;  /* ASKS: {key: {"method":…,"params":{…}}} */
-    cw_str state;                /* ASKS: what it wants back with the answers; may be empty */
+    const struct cw_json *asks;  /* INPUT_REQUIRED: {key: {"method":…,"params":{…}}} */
+    cw_str state;                /* INPUT_REQUIRED: to be returned with the answers; may be empty */
     int64_t code;                /* ERROR: JSON-RPC error code; FAILED: likewise, or 0 */
     const struct cw_json *data;  /* ERROR: or NULL */
     cw_fault fault;              /* FAILED */
     cw_str message;              /* ERROR: the method's; FAILED: fit for the caller's eyes */
-    cw_str detail;               /* for the log only, may be empty; of ERROR what was scrubbed */
+    cw_str detail;               /* for the log only, may be empty; ERROR: the original */
 } cw_outcome;
 
 /* A question that a running call asks its client; the call goes on with the answer. */
@@ -79,12 +79,12 @@ typedef struct cw_sink_ops {
     void (*ask)(cw_sink *sink, const cw_question *question);
     /* The source no longer waits for the answer to this question. */
     void (*withdraw)(cw_sink *sink, uint32_t number);
-    /* The call goes on for long: make it a task now. CW_OK: it is one; CW_DECLINED: it is not, and
-     * goes on as it is; CW_DONE: it was cancelled, and is gone. */
+    /* The call takes long: make it a task now. CW_OK: it is one; CW_DECLINED: it is not, and
+     * continues unchanged; CW_DONE: it was cancelled, and is freed. */
     cw_code (*become_task)(cw_sink *sink);
 } cw_sink_ops;
 
-/* Embedded in whatever implements it. */
+/* Embedded in its implementation. */
 struct cw_sink {
     const cw_sink_ops *ops;
 };

@@ -9,9 +9,9 @@
  *     any loop      start -> sink: progress*, log*, done      or  cancel
  *
  * A source has one part per loop (workers, connections), touched by that loop
- * only. When it is replaced, the main thread retires it and then tells the loops
- * to sweep: a part that has nothing running closes at once, another with its last
- * call. Each open part holds a reference, so memory goes last.
+ * only. When it is replaced, the main thread retires it and then has the loops
+ * sweep: a part without calls closes immediately, another with its last call. Each
+ * open part holds a reference, so the memory is freed last.
  *
  * Ownership: reference counted (snapshot, parts, its maker).
  * Threads:   start, cancel and sweep on the call's loop; ref, unref and retire anywhere.
@@ -38,7 +38,7 @@ typedef struct cw_source_call {
     /* The same, parsed: the value of each param of the method, NULL where it was not given; or NULL:
      * none was. Lives only while start runs. */
     const cw_json *const *arguments;
-    cw_caller *caller; /* whose permissions were checked */
+    cw_caller *caller; /* its permissions were checked */
     cw_str peer;       /* address that it came from, or empty; lives only while start runs */
     bool wants_progress;
     /* Further members of a plugin's request, each with a comma in front (docs/plugin-protocol.md):
@@ -51,15 +51,16 @@ typedef struct cw_source_call {
     cw_ids *ids;           /* of the request; NULL: none. Lives as long as the call */
     cw_str traceparent;    /* of the span of this call, if ops->span is set; empty: none */
     bool is_waiting;       /* set by the source: it waits in a queue and has not begun */
-    uint64_t left_queue;   /* set by the source: when it began, ms of the loop; 0: at once */
+    uint64_t left_queue;   /* set by the source: when it left a queue, ms of the loop; 0: none */
     uint64_t queued_ns;    /* set by the source: when it began to wait */
     uint64_t queue_ns;     /* likewise: how long it has waited */
     uint64_t begun_ns;     /* when start was called; 0: not measured */
     uint64_t ended_ns;     /* set by a source that reads the clock at the end; 0: not known */
+    uint64_t owner;        /* likewise: hash of the account or widest network; 0: not known */
     int64_t pid;           /* set by a source that runs it in a process; 0: none */
     bool is_followed;      /* set by the source: a job of the service, which has no time limit */
-    bool keeps_job;        /* before cancel: the job of the service goes on */
-    void *op;              /* the source's own */
+    bool keeps_job;        /* set before cancel: the job of the service continues */
+    void *op;              /* used by the source only */
 } cw_source_call;
 
 typedef struct cw_source_ops {
@@ -68,14 +69,14 @@ typedef struct cw_source_ops {
      * source makes spans itself, or none. */
     const char *span;
     /* Begin. CW_OK: exactly one done follows, later, unless it is cancelled. Anything else: the
-     * call was not begun, *fault says why, err has a text for the caller, and the sink is
+     * call was not begun, *fault has the reason, err has a text for the caller, and the sink is
      * not called. Never calls the sink before it returns. */
     cw_code (*start)(cw_source *s, cw_source_call *call, cw_fault *fault, cw_err *err);
     /* The caller has left, or the time limit is reached. The source does not touch the call or its
-     * sink after this returns, and ends the work as it can. */
+     * sink after this returns. It ends the work if it can. */
     void (*cancel)(cw_source *s, cw_source_call *call);
-    /* The answer to a question of a running call: `result` is JSON; empty: there is none, and
-     * `problem` says why. NULL: the source does not ask while it runs. */
+    /* The answer to a question of a running call: `result` is JSON; empty: no answer, and `problem`
+     * is the reason. NULL: the source sends no questions during a call. */
     void (*answer)(cw_source *s, cw_source_call *call, uint32_t number, cw_str result,
                    cw_str problem);
     /* The anonymous caller has other rights from now on: those of `caller`. NULL: the rights that a

@@ -14,15 +14,15 @@ struct cw_task_lookup {
     cw_list node; /* of `lookups` or `found` */
     cw_tasks *table;
     atomic_uint refs; /* of the loop, and of the store's thread */
-    cw_loop *loop;    /* under the lock; NULL: it has ended */
+    cw_loop *loop;    /* under the lock; NULL: the loop has ended */
     cw_loop_hook hook;
     cw_message message;
-    cw_task_found_fn fn; /* the loop's; NULL: no request waits */
+    cw_task_found_fn fn; /* used by the loop; NULL: no request waits */
     void *ctx;
     cw_task *task;
     cw_code code;
     bool cancels, has_changed;
-    cw_str owner, id; /* behind it */
+    cw_str owner, id; /* the texts are behind the struct */
 };
 
 static cw_task_lookup *lookup_at(cw_list *node)
@@ -58,7 +58,7 @@ static void tell(cw_task *t, unsigned what)
     cw_loop_notify(tasks->listener.loop, &tasks->inform);
 }
 
-/* NULL: all are told. */
+/* The next task with events for the listener, and its events; NULL: none. */
 static cw_task *take_untold(cw_tasks *tasks, unsigned *ret_what)
 {
     pthread_mutex_lock(&tasks->lock);
@@ -171,8 +171,8 @@ void cw_tasks_check(cw_tasks *tasks, cw_str id)
 
 /* ---- copies, with the lock ---- */
 
-/* All who use a task of another server have the same copy of its row: a result may be large, and the row
- * of a task that is followed is read with each tick. */
+/* All users of a task of another server share one copy of its row: a result may be large, and the row of
+ * a task that is followed is read with each tick. */
 static cw_code add_copy(cw_tasks *tasks, cw_task *t)
 {
     if (cw_map_put(&tasks->copied, cw_task_id(t), t, NULL))
@@ -188,7 +188,8 @@ static void drop_copy(cw_task *t)
     cw_task_unref(t);
 }
 
-/* Only this list has a reference: then a lookup alone could hand out another, with the lock. */
+/* Drop copies that only this list references. Only a lookup makes new references to them, and it needs
+ * the lock. */
 static void drop_copies(cw_tasks *tasks)
 {
     CW_LIST_EACH_SAFE (node, &tasks->copies) {
@@ -198,7 +199,7 @@ static void drop_copies(cw_tasks *tasks)
     }
 }
 
-/* The copy that the others have; NULL: there is none, or it had no memory for the end of the row. */
+/* The shared copy; NULL: none, or it was dropped because it lacked the memory for the result. */
 static cw_task *find_copy(cw_tasks *tasks, const cw_db_task *row)
 {
     cw_task *t = cw_map_find(&tasks->copied, row->id);
@@ -236,7 +237,7 @@ static void stop_following(cw_task *t)
     cw_task_unref(t);
 }
 
-/* Its row may be gone: then no reading would ever end it. */
+/* End a task some time after its time: its row may be gone, so that no reading would end it. */
 static void end_late(cw_task *t, int64_t now)
 {
     const cw_db_task end = {.status = CW_TASK_FAILED,
@@ -272,7 +273,7 @@ static void unref_lookup(cw_task_lookup *l, unsigned n)
     free(l);
 }
 
-/* A copy that others do not have yet; NULL without memory. With the lock. */
+/* Make the shared copy; NULL without memory. With the lock. */
 static cw_task *new_copy(cw_tasks *tasks, const cw_db_task *row)
 {
     const cw_task_start start = {
@@ -289,7 +290,7 @@ static cw_task *new_copy(cw_tasks *tasks, const cw_db_task *row)
     return NULL;
 }
 
-/* A reference to a copy that has the state of the row; NULL without memory. */
+/* A reference to the shared copy, updated from the row; NULL without memory. */
 static cw_task *task_of(cw_tasks *tasks, const cw_db_task *row)
 {
     pthread_mutex_lock(&tasks->lock);
@@ -313,7 +314,7 @@ static cw_code on_found(const cw_db_task *row, void *ctx, cw_err *err)
     return CW_OK;
 }
 
-/* CW_DONE: it has ended, or is gone. */
+/* CW_DONE: the task has ended, or its row is gone. */
 static cw_code cancel_row(cw_db *db, cw_str id, cw_err *err)
 {
     const cw_db_task end = {.id = id, .status = CW_TASK_CANCELLED, .ended = cw_clock_wall_ms()};
@@ -327,7 +328,7 @@ static cw_code find(cw_task_lookup *l, cw_db *db, cw_err *err)
     return cw_db_find_task(db, l->id, on_found, l, err);
 }
 
-/* Its owner was compared when the row was read. */
+/* The cancel needs no check of the owner: find() sets l->task only for a task of this owner. */
 static cw_code look(cw_task_lookup *l, cw_db *db, cw_err *err)
 {
     cw_code rc = find(l, db, err);
@@ -367,7 +368,7 @@ static cw_code run(cw_store_job *job, cw_db *db, cw_err *err)
     return rc;
 }
 
-/* With the lock: a loop that ends takes it first. */
+/* With the lock, which on_loop_end needs to clear l->loop. */
 static void answer(cw_task_lookup *l)
 {
     l->table->n_lookups--;
@@ -410,7 +411,7 @@ static void done(cw_store_job *job, cw_code rc)
         tasks->is_closed = true;
     else
         ask_to_look(tasks);
-    /* The queue of the store is full, and nothing would ask again for those that wait. */
+    /* Without a job nothing would run the waiting lookups: the queue of the store is full. */
     if (!tasks->is_looking)
         fail_all(&tasks->lookups, CW_LIMIT);
     pthread_mutex_unlock(&tasks->lock);
@@ -456,7 +457,7 @@ static void on_answer(cw_message *message)
     unref_lookup(l, 2); /* those of the message and the hook */
 }
 
-/* The loop ends; its hook follows. */
+/* The loop ends, and on_loop_end releases the other reference. */
 static void on_dropped(cw_message *message)
 {
     unref_lookup(CW_CONTAINER(message, cw_task_lookup, message), 1);
@@ -512,7 +513,7 @@ static cw_code enter(cw_tasks *tasks, cw_task_lookup *l)
         cw_list_add(&tasks->lookups, &l->node);
         tasks->n_lookups++;
         ask_to_look(tasks);
-        /* A store whose queue is full is busy: the client comes again. */
+        /* The queue of the store is full. The client has to repeat its request. */
         if (!tasks->is_looking) {
             cw_list_remove(&l->node);
             tasks->n_lookups--;

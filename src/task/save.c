@@ -12,12 +12,12 @@
 #include "base/thread.h"
 #include "task/tasks_int.h"
 
-/* A task of a lost server has failed 30 s after its end: at most LEASE_MS, or the time of its row among
- * the servers, and JUDGE_MS later. */
+/* A task of a lost server fails within 30 s: when the lease (LEASE_MS, or that of the row of the server)
+ * has expired, and at most JUDGE_MS later. */
 #define LEASE_MS 20000
 #define RENEW_MS 5000
 #define JUDGE_MS 5000
-/* A server that has not judged for so long may have been taken for lost. */
+/* Other servers may have ended the tasks of a server that has not judged for so long. */
 #define LAPSE_MS 10000
 #define EXPIRE_MS 60000
 #define LOST "The server has ended while the task ran."
@@ -30,7 +30,7 @@ static cw_task *saved_at(cw_list *node)
 
 /* ---- the queue, with the lock ---- */
 
-/* A store whose queue is full is asked again with the next tick. */
+/* If the queue of the store is full, the next tick asks again. */
 void cw_tasks_ask(cw_tasks *tasks)
 {
     if (tasks->store && !tasks->is_asked && !tasks->is_closed)
@@ -49,7 +49,7 @@ static void enqueue(cw_task *t)
     cw_list_add(&t->table->unsaved, &t->save_node);
 }
 
-/* With the next tick: a call may report progress all the time. */
+/* Write the row with the next tick: a call may report progress very often. */
 static void enqueue_later(cw_task *t)
 {
     if (cw_list_is_in(&t->save_node))
@@ -72,7 +72,7 @@ void cw_task_note(cw_task *t, cw_task_change how)
 {
     if (t->is_elsewhere || cw_task_is_closed(t))
         return;
-    /* Also before it is saved: its first row has no state. */
+    /* Noted also before the first row is written, since that row has no state. */
     if (t->changed < how)
         t->changed = how;
     if (!t->is_saving || !t->table->has_others || t->table->is_closed)
@@ -95,7 +95,7 @@ cw_code cw_task_save(cw_task *task)
 {
     pthread_mutex_lock(&task->table->lock);
     task->is_saving = task->table->store != NULL;
-    /* One that was cancelled meanwhile ends on its loop before its row is written. */
+    /* A task that was cancelled meanwhile ends on its loop before its row is written. */
     bool has_ended = task->status >= CW_TASK_COMPLETED;
     bool is_told_later = cw_task_queue(task) && task->loop && !has_ended;
     pthread_mutex_unlock(&task->table->lock);
@@ -219,7 +219,7 @@ static cw_code look_after(cw_tasks *tasks, cw_db *db, int64_t now, cw_err *err)
 
 /* ---- writing, on the store's thread ---- */
 
-/* Take some of those that wait. What is written of each is decided here. With the lock. */
+/* Take at most `max` waiting tasks, and decide what is written of each. With the lock. */
 static void take_waiting(cw_tasks *tasks, unsigned max)
 {
     for (unsigned n = 0; n < max && !cw_list_is_empty(&tasks->unsaved); n++) {
@@ -331,8 +331,8 @@ static bool is_over(const cw_task *t)
     return t->until <= cw_clock_wall_ms();
 }
 
-/* Whether an end that could not be written stays unknown: another server may have ended the task. One
- * that has no row is known here only. */
+/* Whether an end must be written before it is published: another server may have ended the task. Other
+ * servers cannot find a task without a row. */
 static bool must_be_written(const cw_task *t, cw_code rc)
 {
     return rc && rc != CW_GONE && t->table->has_others && t->row == CW_TASK_ROW && !is_over(t);
@@ -354,7 +354,7 @@ static void take_written(cw_task *t, cw_code rc)
         cw_task_publish(t);
         cw_task_post(t, CW_TASK_ENDED);
     }
-    /* Its bytes count no more, so it must not wait for a database that stays away. */
+    /* Its bytes are no longer counted, so it must not wait until the database is available. */
     if (t->status >= CW_TASK_COMPLETED && is_over(t))
         return;
     if (t->row != (cw_task_is_closed(t) ? CW_TASK_ROW_ENDED : CW_TASK_ROW))
@@ -367,7 +367,7 @@ static void done(cw_store_job *job, cw_code rc)
 {
     cw_tasks *tasks = CW_CONTAINER(job, cw_tasks, job);
     pthread_mutex_lock(&tasks->lock);
-    /* Without a database the job has not run. No task waits for one that is away. */
+    /* Without a database the job has not run. No task waits until the database is available. */
     if (rc)
         take_waiting(tasks, UINT_MAX);
     for (cw_list *node; (node = cw_list_take_first(&tasks->writing));) {
@@ -406,7 +406,7 @@ void cw_tasks_done_store(cw_tasks *tasks)
 void cw_tasks_set_store(cw_tasks *tasks, cw_store *store, const cw_config_tasks *limits)
 {
     cw_process_name(tasks->process);
-    /* Then the time that it promises tells other processes that it lives. */
+    /* Without a name, other servers recognize a living process by its lease only. */
     if (!tasks->process[0])
         memcpy(tasks->process, cw_node_text(), CW_NODE_TEXT);
     pthread_mutex_lock(&tasks->lock);
@@ -418,7 +418,7 @@ void cw_tasks_set_store(cw_tasks *tasks, cw_store *store, const cw_config_tasks 
     pthread_mutex_unlock(&tasks->lock);
 }
 
-/* Servers that have come read the state of running tasks. With the lock. */
+/* Write the states of running tasks for servers that have started meanwhile. With the lock. */
 static void note_others(cw_tasks *tasks, bool has_others)
 {
     bool is_new = has_others && !tasks->has_others;

@@ -17,7 +17,7 @@
 
 typedef struct question {
     cw_list node;
-    cw_str key, request; /* behind it */
+    cw_str key, request; /* the texts are behind the struct */
 } question;
 
 const char *cw_task_status_name(cw_task_status status)
@@ -73,7 +73,7 @@ static void refund(cw_task *t, size_t n)
         t->table->anonymous_used -= n;
 }
 
-/* Of a question that is in no list. */
+/* Free a question that is in no list. */
 static void free_question(cw_task *t, question *q)
 {
     refund(t, sizeof *q + q->key.n + q->request.n);
@@ -120,7 +120,7 @@ static void count_out(cw_task *t)
     t->is_here = false;
 }
 
-/* The table gives its reference up. */
+/* Remove a task from the table, and release the table's reference. */
 static void leave_table(cw_tasks *tasks, cw_task *t)
 {
     count_out(t);
@@ -141,7 +141,7 @@ static void leave_table(cw_tasks *tasks, cw_task *t)
     cw_task_unref(t);
 }
 
-/* Tasks are in the order of their creation, and almost always of their end. */
+/* Tasks are in the order of their creation. Their times almost always end in that order, too. */
 static void sweep(cw_tasks *tasks, int64_t now)
 {
     while (!cw_list_is_empty(&tasks->all)) {
@@ -166,7 +166,7 @@ void cw_tasks_free(cw_tasks *tasks)
     free(tasks);
 }
 
-/* The owner of this name, made where it is missing; NULL without memory. */
+/* The owner of this name, made if the table has none; NULL without memory. */
 static cw_task_owner *owner_of(cw_tasks *tasks, cw_str name)
 {
     cw_task_owner *o = cw_map_find(&tasks->owners, name);
@@ -465,7 +465,7 @@ static void set_message(cw_task *t, cw_str text)
 static void touch(cw_task *t)
 {
     int64_t now = cw_clock_wall_ms();
-    /* Other servers tell states apart by this time, and two may be in one millisecond. */
+    /* Other servers compare states by this time, and two changes may be in one millisecond. */
     t->updated = now > t->updated ? now : t->updated + 1;
 }
 
@@ -490,7 +490,7 @@ static question *find_question(const cw_task *t, cw_str key)
     return NULL;
 }
 
-/* Whether it may use so much more. */
+/* Whether a task may use `n` more bytes. */
 static bool may_use(const cw_task *t, size_t n)
 {
     return !t->owner ||
@@ -569,7 +569,7 @@ static void add_question(cw_task *t, const cw_json *key)
     cw_str name = cw_json_text(key), request = cw_json_span(cw_json_value(key));
     question *q = malloc(sizeof *q + name.n + request.n);
     if (!q)
-        return; /* the next reading has it */
+        return; /* a later state of the row has it */
     char *at = (char *)(q + 1);
     *q = (question){.key = put_text(&at, name)};
     q->request = put_text(&at, request);
@@ -608,7 +608,7 @@ bool cw_task_take_state(cw_task *t, const cw_db_task *row)
 
 /* ---- the end ---- */
 
-/* Keep a result or an error. Not enough room or memory for it: the reason. */
+/* Keep a result or an error. Returns NULL, or why it cannot be kept. */
 static const char *keep(cw_task *t, cw_str payload)
 {
     if (!may_use(t, payload.n))
@@ -621,7 +621,7 @@ static const char *keep(cw_task *t, cw_str payload)
     return NULL;
 }
 
-/* Drops an end that gives way to another. */
+/* Drop an end that another one replaces. */
 static void drop_end(cw_task *t)
 {
     refund(t, t->n_payload);
@@ -713,7 +713,7 @@ void cw_task_write_questions(const cw_task *t, cw_buf *out)
     cw_buf_add_char(out, '}');
 }
 
-/* A result or error that could not be kept is the message alone. */
+/* Without a payload, which could not be kept, the error is made of the message. */
 static void add_error(cw_buf *out, const cw_task *t)
 {
     cw_buf_add(out, CW_STR(",\"error\":"));
@@ -818,7 +818,7 @@ bool cw_tasks_show(cw_tasks *tasks, cw_str id, cw_tasks_fn fn, void *ctx)
     return t != NULL;
 }
 
-/* Cancels a task of this server. */
+/* Cancel a task of this server. */
 static cw_code cancel_here(cw_tasks *tasks, cw_str id)
 {
     pthread_mutex_lock(&tasks->lock);

@@ -2,15 +2,15 @@
 /* tasks.h - the table of tasks: calls that outlive the request that made them.
  *
  * A door adds a task and runs its call on one loop. Requests on any loop read its state, answer its
- * questions and cancel it, by its id. The table knows nothing of protocols or calls.
+ * questions and cancel it, by its id. The table does not depend on protocols or calls.
  *
  *     cw_tasks_add ─► working ◄─► input_required
  *                        └──────────┴──► completed, failed, cancelled ─► (its time is over) gone
  *
  * An id is the number of a server and 256 random bits as hexadecimal digits. A task belongs to an owner,
  * an account or the anonymous clients of one network; for any other owner it does not exist. A task that
- * has ended never changes again. Nothing that is alive gives way: a table that is full takes no further
- * task.
+ * has ended never changes again. A full table rejects further tasks, and never drops one before its
+ * time is over.
  *
  * With a store, each task has a row there (store/task.h). The row is written before a client learns of
  * the task, and again before a client learns of its end. So a result that was reported survives the
@@ -18,10 +18,10 @@
  * is away, tasks are in memory alone, and are written when it is back.
  *
  * Several servers may share the store. The table has the tasks of this one. cw_tasks_look_up reads the
- * row of any other, into a copy that all who use it share. While other servers run, rows also have the state
- * and the questions of running tasks. The row decides: each server ends a task by a change that succeeds
- * once, and the server that runs it takes over an end that it finds there. So any server cancels a task,
- * and any server ends those of a server that was lost.
+ * row of any other task into a copy that all its users share. While other servers run, rows also have
+ * the state and the questions of running tasks. The row decides: each server ends a task by a change
+ * that succeeds once, and the server that runs it takes over an end that it finds there. So any server
+ * cancels a task, and any server ends the tasks of a lost server.
  *
  * Ownership: a task is reference counted; the table has one reference until its time is over.
  * Threads:   any; one lock. The functions of cw_task_ops are called on the loop of the task.
@@ -38,10 +38,10 @@
 #include "net/loop/loop.h"
 #include "store/store.h"
 
-#define CW_TASK_ID 69u /* four digits of the server, 64 random ones, and their end */
+#define CW_TASK_ID 69u /* four digits of the server, 64 random ones, and a NUL */
 #define CW_TASK_MESSAGE 512u
 #define CW_TASK_ANONYMOUS "-" /* begins the name of an owner that is a network */
-#define CW_TASK_OVER "The time of the task is over." /* why such a task fails */
+#define CW_TASK_OVER "The time of the task is over." /* error of a task that runs longer */
 #define CW_TASKS_GROUP 256u
 #define CW_TASKS_LOOKUPS 1024u
 #define CW_TASKS_LOOKUPS_SHARE 256u
@@ -83,7 +83,7 @@ void cw_tasks_tick(cw_tasks *tasks, uint32_t number, bool has_others);
 void cw_tasks_flush(cw_tasks *tasks, uint32_t ms);
 
 typedef struct cw_task_start {
-    cw_str owner;  /* only this one finds it */
+    cw_str owner;  /* only its requests find the task */
     cw_str caller; /* its name, for operators */
     cw_str tool, method;
     size_t size;       /* bytes that are kept for its call */
@@ -91,12 +91,11 @@ typedef struct cw_task_start {
     bool is_anonymous; /* those of anonymous callers have at most half of the memory */
 } cw_task_start;
 
-/* Add a task. *ret is a reference. CW_LIMIT: there are too many, of this owner, of its network or in
- * all; CW_NOMEM;
- * CW_IO: no random numbers. */
+/* Add a task. *ret is a reference. CW_LIMIT: too many tasks of this owner, of its network or in all;
+ * CW_NOMEM; CW_IO: no random numbers. */
 CW_MUST_USE cw_code cw_tasks_add(cw_tasks *tasks, const cw_config_tasks *limits,
                                  const cw_task_start *start, cw_task **ret);
-/* The call was not started: the task was never there. Takes the reference. */
+/* Remove a task whose call was not started. Takes the reference. */
 void cw_task_drop(cw_task *task);
 typedef struct cw_task_ops {
     void (*on_saved)(void *self);  /* cw_task_save */
@@ -107,7 +106,7 @@ typedef struct cw_task_ops {
 /* Its call runs on this loop from now on. The functions are called there, until cw_task_leave. False:
  * it was cancelled already. */
 bool cw_task_run(cw_task *task, cw_loop *loop, const cw_task_ops *ops, void *self);
-/* Write its row. CW_AGAIN: on_saved follows, also if that failed; CW_OK: there is no store, or the task
+/* Write its row. CW_AGAIN: on_saved follows, also if that failed; CW_OK: no store, or the task
  * has ended already. */
 CW_MUST_USE cw_code cw_task_save(cw_task *task);
 /* The index of that loop; UINT32_MAX: its call does not run. */
@@ -115,11 +114,11 @@ uint32_t cw_task_loop(cw_task *task);
 /* Its call is over, or goes on without the table. On its loop. */
 void cw_task_leave(cw_task *task);
 
-/* A reference to the task of this id in the table. CW_NOTFOUND: there is none, or it is another
+/* A reference to the task of this id in the table. CW_NOTFOUND: none, or it is another
  * owner's. */
 CW_MUST_USE cw_code cw_tasks_find(cw_tasks *tasks, cw_str owner, cw_str id, cw_task **ret);
 
-/* `task` is NULL if there is an error: CW_NOTFOUND: there is none, or it is another owner's; CW_IO,
+/* `task` is NULL after an error: CW_NOTFOUND: none, or it is another owner's; CW_IO,
  * CW_TIMEOUT: the store cannot be read; CW_NOMEM. `has_changed`: the lookup has cancelled it. */
 typedef void (*cw_task_found_fn)(void *ctx, cw_code rc, cw_task *task, bool has_changed);
 
@@ -128,23 +127,24 @@ typedef struct cw_task_query {
     cw_loop *loop; /* the current one */
     cw_task_found_fn fn;
     void *ctx;
-    bool cancels; /* and end it in its row, unless it has ended */
+    bool cancels; /* also cancel the task in its row, unless it has ended */
 } cw_task_query;
 
 typedef struct cw_task_lookup cw_task_lookup;
 /* Read the row of a task that the table does not have. CW_OK: fn is called on the loop, later, unless
- * the loop ends; CW_NOTFOUND: no row can have this id, or there is no store; CW_LIMIT: too many wait;
+ * the loop ends; CW_NOTFOUND: no row can have this id, or no store; CW_LIMIT: too many wait;
  * CW_NOMEM. */
 CW_MUST_USE cw_code cw_tasks_look_up(cw_tasks *tasks, const cw_task_query *query,
                                      cw_task_lookup **ret);
 /* fn is not called any more. On its loop. */
 void cw_task_lookup_leave(cw_task_lookup *lookup);
-/* Whether another server runs it, or ran it: it was looked up. */
+/* Whether another server runs or ran it, so that it was looked up. */
 bool cw_task_is_elsewhere(const cw_task *task);
 /* The number of the server in its id; 0: not known. */
 uint32_t cw_task_server(cw_str id);
-/* Read the row of such a task with each tick, while it is watched. It fails soon after its time is over, also
- * without a row. `by` is the caller whose share it takes (access/fair_key.h). CW_LIMIT: too many are followed; CW_NOMEM. */
+/* Read the row of such a task with each tick, while it is watched. It fails soon after its time is
+ * over, also without a row. `by` is the caller whose share of the places it uses
+ * (access/fair_key.h). CW_LIMIT: too many are followed; CW_NOMEM. */
 CW_MUST_USE cw_code cw_task_follow(cw_task *task, const cw_fair_key *by);
 /* Another server has ended this task: compare it with its row. */
 void cw_tasks_check(cw_tasks *tasks, cw_str id);
@@ -172,7 +172,7 @@ bool cw_task_answer(cw_task *task, cw_str key);
 /* Close all of them: the call has ended, or does not wait for answers any more. */
 void cw_task_answer_all(cw_task *task);
 /* End it: `payload` is the result (COMPLETED) or the error (FAILED), JSON. A result that is larger than its
- * owner's share, and one for which there is no memory, becomes an error. CW_OK: it can be read;
+ * owner's share, and one without memory for it, becomes an error. CW_OK: it can be read;
  * CW_AGAIN: on_end follows; CW_DONE: it had ended, and on_end follows if its call still runs. */
 CW_MUST_USE cw_code cw_task_end(cw_task *task, cw_task_status status, cw_str message,
                                 cw_str payload);
@@ -183,11 +183,11 @@ bool cw_task_cancel(cw_task *task);
  * questions, its result or its error. */
 void cw_task_write(cw_task *task, uint32_t poll_ms, bool is_full, cw_buf *out);
 
-/* Count those who get its changes. */
+/* Add `change` to the number of requests that watch the task. */
 void cw_task_watch(cw_task *task, int change);
 bool cw_task_is_watched(const cw_task *task);
 
-/* For operators: a copy of what a task is; its texts live until the function returns. */
+/* For operators: the facts about a task; its texts live until the function returns. */
 typedef struct cw_task_info {
     cw_str id, owner, caller, tool, method, message;
     cw_task_status status;
@@ -202,8 +202,8 @@ typedef void (*cw_tasks_fn)(const cw_task_info *info, void *ctx);
 void cw_tasks_each(cw_tasks *tasks, bool without_row, cw_tasks_fn fn, void *ctx);
 /* The same for the one of this id, of any owner. False: the table does not have it. */
 bool cw_tasks_show(cw_tasks *tasks, cw_str id, cw_tasks_fn fn, void *ctx);
-/* cw_task_cancel by its id, for any owner and any server that runs it. On the store's thread, or
- * with `db` NULL, which means: of this server. CW_NOTFOUND; CW_DONE: it had ended; CW_IO, CW_TIMEOUT. */
+/* cw_task_cancel by its id, for any owner and any server that runs it, on the store's thread. `db` NULL:
+ * only a task of this server, on any thread. CW_NOTFOUND; CW_DONE: it had ended; CW_IO, CW_TIMEOUT. */
 CW_MUST_USE cw_code cw_tasks_cancel(cw_tasks *tasks, cw_str id, cw_db *db, cw_err *err);
 /* "working", "input_required", … */
 const char *cw_task_status_name(cw_task_status status);

@@ -18,13 +18,13 @@ typedef struct cw_task_owner {
     size_t used;
 } cw_task_owner;
 
-/* Events that the loop of a task has not been told. */
+/* Events that are to be reported to the loop of a task. */
 enum { CW_TASK_SAVED = 1, CW_TASK_CANCEL = 2, CW_TASK_ENDED = 4 };
 
 /* Whether the row of a running task has its state. */
 typedef enum cw_task_change { CW_TASK_SAME, CW_TASK_CHANGED, CW_TASK_CHANGED_MUCH } cw_task_change;
 
-/* The listener must be told. */
+/* Events that are to be reported to the listener. */
 enum { CW_TASK_TELL_CHANGE = 1, CW_TASK_TELL_CANCEL = 2 };
 
 /* The row of a task. */
@@ -36,12 +36,12 @@ struct cw_task {
     cw_task_owner *owner; /* NULL: it is not in the table */
     atomic_uint refs;
     atomic_int n_watchers;
-    cw_str tool, method, caller; /* behind it */
+    cw_str tool, method, caller; /* the texts are behind the struct */
     cw_str owner_name;           /* likewise */
     int64_t created, until;
-    size_t share;         /* of its owner, in bytes */
-    size_t total;         /* of all, likewise */
-    cw_fair_group *place; /* NULL: none, because a server before this one began it */
+    size_t share;         /* maximum of bytes for its owner */
+    size_t total;         /* maximum of bytes for all owners */
+    cw_fair_group *place; /* NULL: none, as of a task that this process has not begun */
     bool is_anonymous;
     /* Under the lock. */
     cw_task_status status;
@@ -71,7 +71,7 @@ struct cw_task {
     cw_fair_group *follower; /* its place there */
     cw_list tell_node;       /* of `untold` */
     unsigned tells;
-    /* The loop's. */
+    /* Used by the loop of its call. */
     const cw_task_ops *ops;
     void *self;
     /* Under the lock. */
@@ -79,9 +79,9 @@ struct cw_task {
     bool is_posted;
     bool is_ending;
     bool is_saving;    /* it has a row, or gets one */
-    bool is_told;      /* that it is saved */
+    bool is_told;      /* CW_TASK_SAVED was posted */
     bool is_later;     /* save_node is in `later` */
-    bool is_elsewhere; /* constant */
+    bool is_elsewhere; /* a task of another server; constant */
     char id[CW_TASK_ID];
 };
 
@@ -101,10 +101,10 @@ struct cw_tasks {
     bool is_closed; /* the store has ended */
     bool is_loaded;
     bool has_others; /* other servers run */
-    bool is_shared;  /* they do, or did */
+    bool is_shared;  /* other servers run, or ran */
     bool is_settled; /* no lease from before the load runs any more */
     cw_list unsaved;
-    cw_list later; /* those that are written with the next tick */
+    cw_list later; /* tasks that are written with the next tick */
     pthread_cond_t is_idle;
     /* Of lookup.c, under the lock. */
     cw_map copied;  /* id -> task of another server */
@@ -121,7 +121,7 @@ struct cw_tasks {
     cw_list writing, checking, found;
     cw_config_tasks limits;
     int64_t loaded, renew_at, expire_at, judge_at, judged;
-    int64_t ahead; /* the clock of the database, of ours */
+    int64_t ahead; /* ms that the clock of the database is ahead of this server's */
     char process[CW_PROCESS_ID];
 };
 
@@ -141,7 +141,7 @@ void cw_task_set_end(cw_task *t, cw_task_status status, cw_str message, cw_str p
                      int64_t when);
 /* Its end can be read from now on. */
 void cw_task_publish(cw_task *t);
-/* Tell the loop of its call. */
+/* Report an event to the loop of its call. */
 void cw_task_post(cw_task *t, unsigned event);
 /* Append its open questions as an object. */
 void cw_task_write_questions(const cw_task *t, cw_buf *out);
@@ -152,7 +152,7 @@ bool cw_task_take_state(cw_task *t, const cw_db_task *row);
 
 void cw_tasks_init_store(cw_tasks *tasks);
 void cw_tasks_done_store(cw_tasks *tasks);
-/* Have the row of a task written, with the lock. False: there is no store. */
+/* Have the row of a task written, with the lock. False: the task has no row, or the store has ended. */
 bool cw_task_queue(cw_task *t);
 /* Its state has changed while it runs. With the lock. */
 void cw_task_note(cw_task *t, cw_task_change how);

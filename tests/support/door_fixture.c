@@ -57,6 +57,9 @@ static void open_doors(door_fixture *d, uint32_t call_ms, bool may_discover, boo
     assert_int_equal(cw_mcp_new(d->runtime, 1, &d->seal, &d->mcp, &err), CW_OK);
     assert_int_equal(cw_mcp_add_routes(&d->router, d->mcp, CW_STR("/mcp")), CW_OK);
     assert_int_equal(cw_rest_add_routes(&d->router, d->runtime), CW_OK);
+    assert_int_equal(
+        cw_oauth_metadata_add_routes(&d->router, &d->metadata, d->runtime, d->settings.config),
+        CW_OK);
     assert_int_equal(cw_login_page_add_routes(&d->router, &d->login, d->runtime, CW_STR("/login")),
                      CW_OK);
     assert_int_equal(cw_server_listen(d->server, CW_STR("127.0.0.1:0"), false, &err), CW_OK);

@@ -15,6 +15,7 @@
 #include "call/call.h"
 #include "door/mcp/mcp.h"
 #include "door/page/login.h"
+#include "door/rest/oauth_metadata.h"
 #include "net/server/server.h"
 #include "support/fake_source.h"
 
@@ -26,6 +27,7 @@ typedef struct door_fixture {
     cw_mcp *mcp;
     cw_seal seal;
     cw_login_pages login;
+    cw_oauth_metadata metadata;
     cw_address address;
     fake_source *source;
     cw_caller *caller;

@@ -105,7 +105,7 @@ static const struct {
     {CW_EXPOSED_RESOURCE, CW_STR_INIT("fake://text"),
      "{\"uri\":\"fake://text\",\"name\":\"text\",\"mimeType\":\"text/plain\"}", NULL},
     {CW_EXPOSED_TEMPLATE, CW_STR_INIT("fake://item/{id}/of/{kind}"),
-     "{\"uriTemplate\":\"fake://item/{id}/of/{kind}\",\"name\":\"items\"}", NULL},
+     "{\"uriTemplate\":\"fake://item/{id}/of/{kind}\",\"name\":\"items\"}", "[\"kind\"]"},
     {CW_EXPOSED_PROMPT, CW_STR_INIT("ask"), "{\"name\":\"ask\"}", "[\"what\"]"},
     {CW_EXPOSED_RESOURCE, CW_STR_INIT("fake://hidden"),
      "{\"uri\":\"fake://hidden\",\"name\":\"hidden\"}", NULL},

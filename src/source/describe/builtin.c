@@ -158,7 +158,7 @@ static void write_all(cw_describe_ctx *d, const known *rows)
     cw_openrpc_writer_finish(&doc, d);
 }
 
-/* ---- transmission: is it there at all ---- */
+/* ---- transmission: one call shows that it is there ---- */
 
 static cw_code begin_transmission(cw_describe_ctx *d, cw_err *err)
 {
@@ -177,9 +177,9 @@ static void on_transmission_response(cw_describe_ctx *d, unsigned tag, const cw_
 const cw_describer cw_describe_transmission = {
     .name = "transmission", .begin = begin_transmission, .incoming = on_transmission_response};
 
-/* ---- language servers: the prelude has spoken to it already ---- */
+/* ---- language servers: the initial calls have initialized it already ---- */
 
-/* A request that every server answers, with an error where it does not know it. */
+/* Every server responds to this request, an unknown method with an error. */
 static cw_code begin_lsp(cw_describe_ctx *d, cw_err *err)
 {
     return d->ops->query(d, CW_STR("workspace/symbol"), CW_STR("{\"query\":\"\"}"), 0, err);

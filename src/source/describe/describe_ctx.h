@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* describe_ctx.h - what the describers share. No other file includes it.
+/* describe_ctx.h - types and functions that the describers share.
  *
- * A describer keeps its state in d->arena, reads answers that live there too, and
+ * A describer keeps its state in d->arena, reads responses that live there too, and
  * writes its document with these:
  *
- *     cw_document doc;
- *     cw_openrpc_writer_open(&doc, "aria2", "1.36");
+ *     cw_openrpc_writer doc;
+ *     cw_openrpc_writer_open(&doc, CW_STR("aria2"), CW_STR("1.36"));
  *     cw_openrpc_writer_method(&doc, CW_STR("a.b"), CW_STR("what it does"));
  *     cw_openrpc_writer_param(&doc, &(cw_openrpc_writer_param_opts){.name = …, .schema = …});
  *     cw_openrpc_writer_result(&doc, schema);
@@ -43,7 +43,7 @@ typedef struct cw_openrpc_writer_param_opts {
 
 /* Params follow the method, before anything else. */
 void cw_openrpc_writer_param(cw_openrpc_writer *doc, const cw_openrpc_writer_param_opts *p);
-/* The one param of a method of whose params nothing is known. */
+/* The only param of a method whose params are not described. */
 void cw_openrpc_writer_any_params(cw_openrpc_writer *doc);
 /* JSON text; empty: none. */
 void cw_openrpc_writer_result(cw_openrpc_writer *doc, cw_str schema);
@@ -52,7 +52,7 @@ void cw_openrpc_writer_member(cw_openrpc_writer *doc, const char *name, cw_str j
 void cw_openrpc_writer_close_method(cw_openrpc_writer *doc);
 /* No method follows, but further members of the document itself, through doc->w. */
 void cw_openrpc_writer_end_methods(cw_openrpc_writer *doc);
-/* Hand it over with d->ops->done, or fail where there was no memory. Frees it. */
+/* Pass it to d->ops->done, or call d->ops->fail for want of memory. Frees it. */
 void cw_openrpc_writer_finish(cw_openrpc_writer *doc, cw_describe_ctx *d);
 /* The text of it, in `out`; frees it. */
 CW_MUST_USE cw_code cw_openrpc_writer_take(cw_openrpc_writer *doc, cw_buf *out, cw_err *err);
@@ -64,7 +64,7 @@ CW_INLINE cw_str cw_describe_text(const cw_json *object, const char *key)
     return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
 }
 
-/* Fail with what an outcome says that is no result; `what` was asked. */
+/* Fail with the message of an outcome that is no result; `what` was requested. */
 void cw_describe_refused(cw_describe_ctx *d, const char *what, const cw_outcome *outcome);
 
 #endif

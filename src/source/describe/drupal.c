@@ -5,7 +5,7 @@
  *     GET /mcp/tools/list ─► nextCursor ─► …           (jsonrpc_mcp: titles, annotations, scopes)
  *     GET /jsonrpc/methods ─► the page of each method whose params are left out there
  *
- * What PHP writes as [] where an object is meant, for want of members, is read as one.
+ * PHP writes an object without members as []. Where an object is meant, [] is read as one.
  */
 #include "source/describe/describe_ctx.h"
 
@@ -26,10 +26,11 @@ typedef struct site {
     bool may_fall;    /* from tools to methods */
     unsigned n_pages; /* of tools */
     cw_str cursor;
-    cw_map cursors, names; /* that came: no page is asked for twice, no tool taken twice */
+    cw_map cursors, names; /* seen so far: no page is requested twice, no tool taken twice */
     cw_buf schema;         /* one that is being written */
     const cw_json **methods;
-    size_t n, n_open, n_written;
+    bool *is_unread; /* by method: its own page was requested, and could not be read */
+    size_t n, n_open, n_unread, n_written;
 } site;
 
 /* ---- schemas as PHP writes them ---- */
@@ -75,7 +76,7 @@ static void write_empty(cw_json_writer *w)
     cw_json_close(w);
 }
 
-/* Values of an object's schema: [] is one without members. False: it is no such member. */
+/* Write "default" and the like of an object's schema, with {} for []. False: another member. */
 static bool write_instances(cw_json_writer *w, cw_str key, const cw_json *v)
 {
     bool is_one = cw_str_is(key, "default") || cw_str_is(key, "const");
@@ -97,8 +98,8 @@ static bool write_instances(cw_json_writer *w, cw_str key, const cw_json *v)
     return true;
 }
 
-/* `is_map`: the members of `v` are schemas under names of their own. The reader has bounded how
- * deep this goes. */
+/* `is_map`: the members of `v` are schemas under names of their own. The reader has bounded the
+ * depth of the recursion. */
 static void write_value(cw_json_writer *w, const cw_json *v, bool is_map)
 {
     if (cw_json_is(v, CW_JSON_ARRAY)) {
@@ -129,8 +130,8 @@ static void write_value(cw_json_writer *w, const cw_json *v, bool is_map)
     cw_json_close(w);
 }
 
-/* A schema that PHP wrote, with {} where it says [] for an object without members, as text in
- * `out`, which is emptied first. An empty text: it is no schema, or out->code says why. */
+/* A schema that PHP wrote, with {} instead of [] for an object without members, as text in `out`,
+ * which is cleared first. An empty text: it is no schema, or out->code has the reason. */
 static cw_str php_schema(const cw_json *schema, cw_buf *out)
 {
     if (!cw_json_is(schema, CW_JSON_OBJECT))
@@ -201,7 +202,7 @@ static void find_required(site *s, const cw_json *schema, cw_map *ret)
     }
 }
 
-/* What PHP wrote, as it is meant. */
+/* The same in the buffer of the site. A failure goes to the document. */
 static cw_str schema_text(site *s, const cw_json *schema)
 {
     cw_str text = php_schema(schema, &s->schema);
@@ -226,10 +227,30 @@ static void write_schema_params(site *s, const cw_json *schema)
     }
 }
 
+/* Annotations that are no object are written as they are: the reader withholds such a tool. */
+static void write_annotations(cw_json_writer *w, const cw_json *annotations)
+{
+    cw_json_add_key(w, CW_STR("annotations"));
+    if (!cw_json_is(annotations, CW_JSON_OBJECT)) {
+        cw_json_add_value(w, annotations);
+        return;
+    }
+    cw_json_open_object(w);
+    for (const cw_json *k = cw_json_first(annotations); k; k = cw_json_next_key(k)) {
+        if (cw_str_is(cw_json_text(k), "auth") && is_empty_list(cw_json_value(k)))
+            continue;
+        cw_json_add_key(w, cw_json_text(k));
+        cw_json_add_value(w, cw_json_value(k));
+    }
+    cw_json_close(w);
+}
+
 static void write_mark(cw_openrpc_writer *doc, const cw_json *tool)
 {
-    const cw_json *annotations = object_of(tool, "annotations");
+    const cw_json *annotations = cw_json_get(tool, CW_STR("annotations"));
     cw_str title = cw_describe_text(tool, "title");
+    if (cw_json_is(annotations, CW_JSON_NULL) || is_empty_list(annotations))
+        annotations = NULL;
     if (!annotations && title.n == 0)
         return;
     CW_CLEANUP(cw_buf_done) cw_buf mark;
@@ -239,10 +260,8 @@ static void write_mark(cw_openrpc_writer *doc, const cw_json *tool)
     cw_json_open_object(&w);
     if (title.n)
         cw_json_add_string_member(&w, CW_STR("title"), title);
-    if (annotations) {
-        cw_json_add_key(&w, CW_STR("annotations"));
-        cw_json_add_value(&w, annotations);
-    }
+    if (annotations)
+        write_annotations(&w, annotations);
     cw_json_close(&w);
     if (mark.code)
         doc->text.code = mark.code;
@@ -284,7 +303,7 @@ static void finish(cw_describe_ctx *d)
     cw_openrpc_writer_finish(&s->doc, d);
 }
 
-/* Whether the page with this cursor is still to be asked for. */
+/* Whether the page with this cursor has to be requested. */
 static bool is_next(cw_describe_ctx *d, cw_str cursor)
 {
     site *s = d->state;
@@ -331,7 +350,7 @@ static cw_code get_methods(cw_describe_ctx *d, cw_err *err)
     return d->ops->get(d, cw_str_from(path), TAG_METHODS, err);
 }
 
-/* Its own schema goes before what the attributes say. */
+/* The schema of the param takes precedence over the schema of its attributes. */
 static void write_site_param(site *s, cw_str name, const cw_json *param)
 {
     const cw_json *attributes = object_of(param, "attributes");
@@ -346,13 +365,15 @@ static void write_site_param(site *s, cw_str name, const cw_json *param)
                                          .required = cw_json_is(required, CW_JSON_TRUE)});
 }
 
-static void write_method(site *s, const cw_json *method)
+static void write_method(site *s, const cw_json *method, bool is_unread)
 {
     const cw_json *attributes = object_of(method, "attributes");
     const cw_json *params = cw_json_get(attributes, CW_STR("params"));
     cw_openrpc_writer_method(&s->doc, cw_describe_text(method, "id"),
                              cw_describe_text(attributes, "usage"));
-    if (cw_json_is(params, CW_JSON_OBJECT)) {
+    if (is_unread) {
+        cw_openrpc_writer_any_params(&s->doc);
+    } else if (cw_json_is(params, CW_JSON_OBJECT)) {
         for (const cw_json *k = cw_json_first(params); k; k = cw_json_next_key(k))
             write_site_param(s, cw_json_text(k), cw_json_value(k));
     } else if (cw_json_is(params, CW_JSON_ARRAY)) {
@@ -371,9 +392,15 @@ static void write_method(site *s, const cw_json *method)
 static void write_methods(cw_describe_ctx *d)
 {
     site *s = d->state;
+    char text[120];
     for (size_t i = 0; i < s->n; i++) {
         if (cw_describe_text(s->methods[i], "id").n)
-            write_method(s, s->methods[i]);
+            write_method(s, s->methods[i], s->is_unread[i]);
+    }
+    if (s->n_unread) {
+        snprintf(text, sizeof text, "the params of %zu method%s are unknown: pages cannot be read",
+                 s->n_unread, s->n_unread == 1 ? "" : "s");
+        d->ops->warn(d, text);
     }
     finish(d);
 }
@@ -388,7 +415,7 @@ static cw_code get_method(cw_describe_ctx *d, size_t i, cw_err *err)
     cw_code rc = link.n ? d->ops->get(d, link, (unsigned)(TAG_METHOD + i), err) : CW_PARAMS;
     if (rc != CW_PARAMS)
         return rc;
-    /* Behind a proxy the site may name itself otherwise: then by its path. */
+    /* Behind a proxy the link may have another origin. Then the path is built from the id. */
     cw_buf_printf(&path, "%.*s/jsonrpc/methods/", CW_STR_ARG(s->base));
     cw_percent_encode(&path, cw_describe_text(s->methods[i], "id"));
     return path.code ? cw_fail(err, path.code, "the path of a method is too long")
@@ -403,9 +430,11 @@ static void on_methods(cw_describe_ctx *d, const cw_json *page)
     const cw_json *data = cw_json_get(page, CW_STR("data"));
     size_t n = cw_json_is(data, CW_JSON_ARRAY) ? cw_json_count(data) : 0;
     s->methods = cw_arena_calloc(d->arena, n, sizeof *s->methods);
-    if (!cw_json_is(data, CW_JSON_ARRAY) || !s->methods) {
-        d->ops->fail(d, s->methods ? CW_PARAMS : CW_NOMEM,
-                     s->methods ? "the list of methods has no \"data\"" : "not enough memory");
+    s->is_unread = cw_arena_calloc(d->arena, n, sizeof *s->is_unread);
+    bool has_room = s->methods && s->is_unread;
+    if (!cw_json_is(data, CW_JSON_ARRAY) || !has_room) {
+        d->ops->fail(d, has_room ? CW_PARAMS : CW_NOMEM,
+                     has_room ? "the list of methods has no \"data\"" : "not enough memory");
         return;
     }
     for (const cw_json *v = cw_json_first(data); v && !rc; v = cw_json_next(v)) {
@@ -425,8 +454,12 @@ static void on_methods(cw_describe_ctx *d, const cw_json *page)
 static void on_method(cw_describe_ctx *d, size_t i, const cw_outcome *outcome)
 {
     site *s = d->state;
-    if (outcome->kind == CW_OUTCOME_RESULT && cw_describe_text(outcome->result, "id").n)
+    if (outcome->kind == CW_OUTCOME_RESULT && cw_describe_text(outcome->result, "id").n) {
         s->methods[i] = outcome->result;
+    } else {
+        s->is_unread[i] = true;
+        s->n_unread++;
+    }
     if (--s->n_open == 0)
         write_methods(d);
 }
@@ -455,7 +488,7 @@ static cw_code begin_with(cw_describe_ctx *d, bool tools, bool may_fall, cw_err 
     cw_map_init(&s->cursors, CW_DESCRIBE_PAGES);
     cw_map_init(&s->names, NAMES_MAX);
     cw_openrpc_writer_open(&s->doc, d->service, CW_STR(""));
-    /* A job that is cancelled ends its arena, and there is no other callback. */
+    /* Freed with the arena, since a cancelled job has no other callback. */
     cw_code rc = cw_arena_hold(d->arena, s, free_site);
     if (rc)
         return cw_arena_fail(d->arena, err);
@@ -478,9 +511,9 @@ static cw_code begin_methods(cw_describe_ctx *d, cw_err *err)
     return begin_with(d, false, false, err);
 }
 
-/* The site has no list of tools, or none for these credentials. A list that fails in another way is
- * no reason: methods have no scopes, so tools would lose theirs while the site is ill. The caller
- * decides what a description of the poorer kind is good for. */
+/* Read methods instead, if the site has no list of tools, or none for these credentials. After
+ * other failures this would be wrong: methods have no scopes, so tools would lose theirs during an
+ * outage. The caller decides whether a description of the poorer kind is used. */
 static bool fall_back(cw_describe_ctx *d, int64_t status)
 {
     site *s = d->state;

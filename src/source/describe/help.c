@@ -4,7 +4,7 @@
  *     getblock "blockhash" ( verbosity )          Bitcoin Core and its kin: (…) may be left out
  *     {"help":[{"command":"pay bolt11 [label]"}]} Core Lightning: […] may be left out
  *
- * A line with more than names in it says that there are params, but not which.
+ * A line with more than names in it shows that the method has params, but not which.
  */
 #include "source/describe/describe_ctx.h"
 
@@ -35,7 +35,7 @@ static bool is_name(cw_str s)
     return s.n > 0;
 }
 
-/* Without quotes around it, or brackets, which say that it may be left out. */
+/* A word without quotes and brackets around it. Brackets mean that the param may be left out. */
 static cw_str strip(cw_str word, bool *optional)
 {
     while (word.n && strchr("[(", word.p[0])) {

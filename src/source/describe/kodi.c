@@ -21,7 +21,7 @@ static void write_ref(cw_json_writer *w, cw_str name)
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, 65536);
     cw_buf_add(&text, where);
-    /* A name is a part of a pointer there. */
+    /* A name is one token of a JSON pointer, so '~' and '/' are escaped. */
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
         cw_buf_add(&text, c == '~'   ? CW_STR("~0")
@@ -171,7 +171,7 @@ static void write_schemas(cw_json_writer *w, const cw_json *schema, cw_str key, 
     }
 }
 
-/* As deep as a document may be. */
+/* The recursion is as deep as the document, whose depth has a maximum. */
 static void write_schema(cw_json_writer *w, const cw_json *v)
 {
     cw_json_open_object(w);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mcp.c - an MCP server: its lists, page after page, one list after the other.
  *
- * A tool is a method. The properties of its input schema are the params; what the schema says of all
- * arguments together goes to `x-input`. A property that refers to a definition of the input schema
- * gets a copy of all definitions, since each param stands alone. Prompts, resources and templates are
- * methods too; mcp_exposed.c writes them. A list that the server has no capability for is not asked
- * for: some servers do not answer what they do not know.
+ * A tool is a method. The properties of its input schema are the params; the members that apply to
+ * all arguments together go to `x-input`. A property that refers to a definition of the input
+ * schema gets a copy of all definitions, since each param stands alone. Prompts, resources and
+ * templates are methods too; mcp_exposed.c writes them. A list without the server's capability is
+ * not requested: some servers do not respond to unknown methods.
  */
 #include "source/describe/describe_ctx.h"
 
@@ -14,8 +14,9 @@
 #include "base/map.h"
 #include "source/describe/mcp_exposed.h"
 #include "source/describe/view_hash.h"
+#include "source/openrpc/openrpc.h"
 
-/* The order in which they are asked for; the tag of a question. Each view has a tag from VIEWS on. */
+/* In the order of the requests, and their tags. Each view has a tag from VIEWS on. */
 enum { TOOLS, PROMPTS, RESOURCES, TEMPLATES, LISTS, DISCOVER, VIEWS };
 
 static const struct list {
@@ -37,7 +38,7 @@ typedef struct view {
 
 typedef struct listing {
     cw_openrpc_writer doc;
-    cw_map cursors, names; /* that came: no page is asked for twice, no tool taken twice */
+    cw_map cursors, names; /* seen so far: no page is requested twice, no tool taken twice */
     cw_buf schema;         /* one that is being written */
     unsigned n_pages;
     uint32_t n, n_all; /* entries of this list that were taken, and of all lists */
@@ -46,7 +47,7 @@ typedef struct listing {
     bool is_full;      /* no more of this list is taken */
     cw_describe_server server;
     view *views;
-    uint32_t n_views, n_unread; /* that have no answer yet */
+    uint32_t n_views, n_unread; /* without a response yet */
 } listing;
 
 static cw_code ask(cw_describe_ctx *d, unsigned list, cw_str cursor, cw_err *err)
@@ -121,12 +122,15 @@ static cw_str property_schema(listing *l, const cw_json *input, const cw_json *v
     return cw_buf_str(&l->schema);
 }
 
+/* Each param is searched in `required`, and may get a copy of all definitions. So nothing is written
+ * after one more param than a method may have: the reader rejects those anyway. */
 static void write_params(listing *l, const cw_json *input)
 {
     const cw_json *properties = object_of(input, "properties");
     const cw_json *required = cw_json_get(input, CW_STR("required"));
-    for (const cw_json *k = properties ? cw_json_first(properties) : NULL; k;
-         k = cw_json_next_key(k)) {
+    const cw_json *k = properties ? cw_json_first(properties) : NULL;
+    for (size_t n = 0; k && n <= CW_OPENRPC_MAX_PARAMS && !l->doc.text.code;
+         k = cw_json_next_key(k), n++) {
         const cw_json *v = cw_json_value(k);
         cw_openrpc_writer_param(&l->doc, &(cw_openrpc_writer_param_opts){
                                              .name = cw_json_text(k),
@@ -136,7 +140,7 @@ static void write_params(listing *l, const cw_json *input)
     }
 }
 
-/* Whether a member of the input schema says something that the params do not. */
+/* Whether a member of the input schema has a meaning beyond the params. */
 static bool is_common(cw_str key)
 {
     static const char *const others[] = {"type",  "properties",  "required",    "$schema", "$id",
@@ -148,7 +152,7 @@ static bool is_common(cw_str key)
     return true;
 }
 
-/* "$schema": our own dialect. Another one is named by each param. */
+/* Whether a member is "$schema" with the dialect that Causeway writes. */
 static bool is_dialect(const cw_json *key)
 {
     const cw_json *v = cw_json_value(key);
@@ -241,7 +245,7 @@ static void leave_out(listing *l, const cw_err *why)
         l->left = *why;
 }
 
-/* Whether the entry waits for its hash. */
+/* Keep a view, which is written when its hash is known. False: the entry is no view. */
 static bool keep_view(cw_describe_ctx *d, unsigned list, const cw_json *v, cw_str id)
 {
     listing *l = d->state;
@@ -292,7 +296,7 @@ static void take_entry(cw_describe_ctx *d, unsigned list, const cw_json *v)
 
 /* ---- the lists ---- */
 
-/* Whether the page with this cursor is still to be asked for. */
+/* Whether the page with this cursor has to be requested. */
 static bool is_next(cw_describe_ctx *d, unsigned list, cw_str cursor)
 {
     listing *l = d->state;
@@ -368,7 +372,7 @@ static void read_views(cw_describe_ctx *d)
         finish(d);
 }
 
-/* A view that cannot be read has no hash, which no document has. */
+/* A view that cannot be read gets an empty hash, which equals that of no document. */
 static void on_view(cw_describe_ctx *d, view *v, const cw_outcome *outcome)
 {
     listing *l = d->state;
@@ -393,7 +397,7 @@ static bool has_list(const cw_describe_server *s, unsigned list)
     return list == TOOLS || (list == PROMPTS ? s->has_prompts : s->has_resources);
 }
 
-/* Ask for the first list from `list` on that the server has. */
+/* Request the first list from `list` on that the server has. */
 static void ask_next(cw_describe_ctx *d, unsigned list)
 {
     const listing *l = d->state;
@@ -409,7 +413,7 @@ static void ask_next(cw_describe_ctx *d, unsigned list)
         d->ops->fail(d, rc, err.msg);
 }
 
-/* The tools are known. */
+/* The list of tools is complete. The other lists depend on the capabilities of the server. */
 static void after_tools(cw_describe_ctx *d)
 {
     listing *l = d->state;
@@ -475,7 +479,7 @@ static cw_code begin(cw_describe_ctx *d, cw_err *err)
     cw_map_init(&l->cursors, CW_DESCRIBE_PAGES);
     cw_map_init(&l->names, 2 * CW_DESCRIBE_METHODS);
     cw_openrpc_writer_open(&l->doc, d->service, CW_STR(""));
-    /* A job that is cancelled ends its arena, and there is no other callback. */
+    /* Freed with the arena, since a cancelled job has no other callback. */
     if (cw_arena_hold(d->arena, l, free_listing))
         return cw_arena_fail(d->arena, err);
     return ask(d, TOOLS, CW_STR(""), err);
@@ -494,8 +498,8 @@ static void on_discovered(cw_describe_ctx *d, const cw_outcome *outcome)
     ask_next(d, PROMPTS);
 }
 
-/* A server without tools does not know the method. An error of another list is the end of that list; if
- * it cannot be had, the last description of all stays in use. */
+/* A server without tools rejects the method. An error for another list ends that list. If a
+ * response is missing or invalid, the job fails, and the last good description stays in use. */
 static void incoming(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     bool is_error = outcome->kind == CW_OUTCOME_ERROR;

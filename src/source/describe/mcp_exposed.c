@@ -7,7 +7,7 @@
 
 #define ARGUMENTS_MAX 64u
 
-/* Keys of _meta that belong to one hop; another Causeway has the latter. */
+/* Keys of _meta that belong to one hop. The latter are those of another Causeway. */
 #define HOP "io.modelcontextprotocol/"
 #define OWN "causeway/"
 
@@ -173,7 +173,7 @@ static bool is_argument(const cw_json *v)
            is_absent_or_text(v, "title") && is_absent_or_text(v, "description");
 }
 
-/* Whether one before it in the list has its name. */
+/* Whether an earlier argument of the list has its name. */
 static bool is_double(const cw_json *list, const cw_json *argument)
 {
     cw_str name = cw_describe_text(argument, "name");
@@ -207,7 +207,7 @@ static void add_arguments(cw_json_writer *w, const cw_json *list)
 
 /* ---- entries ---- */
 
-/* Controls would do harm in logs and on terminals. */
+/* Whether a text has no control characters, which do harm in logs and on terminals. */
 static bool is_clean(cw_str text)
 {
     for (size_t i = 0; i < text.n; i++) {

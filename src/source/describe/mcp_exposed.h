@@ -24,7 +24,7 @@
 #define CW_DESCRIBE_EXPOSED_PROMPTS 2000u
 #define CW_DESCRIBE_EXPOSED_TEMPLATES 500u /* each is compared with addresses that clients send */
 
-/* In the order in which they are asked for. */
+/* In the order of their requests. */
 typedef enum cw_describe_exposed_kind {
     CW_DESCRIBE_EXPOSED_PROMPT,
     CW_DESCRIBE_EXPOSED_RESOURCE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mopidy.c - core.describe: {"method": {"description": …, "params": [{"name",
- * "default"}]}}. There are no types; a param with a default may be left out. */
+ * "default"}]}}. Params have no types; one with a default may be left out. */
 #include "source/describe/describe_ctx.h"
 
 static cw_code begin(cw_describe_ctx *d, cw_err *err)
@@ -8,7 +8,7 @@ static cw_code begin(cw_describe_ctx *d, cw_err *err)
     return d->ops->query(d, CW_STR("core.describe"), CW_STR(""), 0, err);
 }
 
-/* {"default": …}: the only thing that is known of the value. */
+/* {"default": …} is the only known fact about the value. */
 static void write_param(cw_openrpc_writer *doc, const cw_json *p)
 {
     const cw_json *default_value = cw_json_get(p, CW_STR("default"));
@@ -21,7 +21,7 @@ static void write_param(cw_openrpc_writer *doc, const cw_json *p)
     }
     if (schema.code)
         doc->text.code = schema.code;
-    /* A list of all that is left, or of all names: what it takes cannot be told by name. */
+    /* *args and **kwargs are left out, since no name can stand for their values. */
     bool is_rest = cw_json_get(p, CW_STR("varargs")) || cw_json_get(p, CW_STR("kwargs"));
     if (!is_rest)
         cw_openrpc_writer_param(doc,

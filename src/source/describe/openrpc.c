@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* openrpc.c - a service that has an OpenRPC document of itself, under one of its names. */
+/* openrpc.c - a service that returns its OpenRPC document, by one of several methods. */
 #include "source/describe/describe_ctx.h"
 
 #define NOT_FOUND (-32601)

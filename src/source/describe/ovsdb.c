@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ovsdb.c - a database server (RFC 7047): its methods are those of the RFC, its databases
- * and tables are asked for and become the values that params may have.
+ * and tables are requested and become the values that params may have.
  *
  *     list_dbs ─► get_schema of each
  */
@@ -34,7 +34,7 @@ static void write_names(cw_json_writer *w, const databases *all)
     cw_json_close(w);
 }
 
-/* Every table once; there may be many, so those that are written are looked up by their names. */
+/* Every table once. There may be many, so a map has the names that are written. */
 static void write_tables(cw_json_writer *w, const databases *all)
 {
     cw_map seen;
@@ -56,7 +56,7 @@ static void write_tables(cw_json_writer *w, const databases *all)
     cw_map_done(&seen);
 }
 
-/* One operation of a transaction: what it is, on which table; the rest is free. */
+/* One operation of a transaction: its kind and its table. Other members may be anything. */
 static void write_operation(cw_json_writer *w, const databases *all)
 {
     cw_json_open_object(w);

@@ -4,8 +4,8 @@
  *     {"name":"eject","meta-type":"command","arg-type":"123","ret-type":"0"}
  *     {"name":"123","meta-type":"object","members":[{"name":"id","type":"str","default":null}]}
  *
- * Types become JSON Schemas, written out as deep as DEPTH; what lies deeper, and what names itself,
- * is left open. Only the kind of a result is described.
+ * Types become JSON Schemas, written out as deep as DEPTH. Deeper parts accept anything, so a type
+ * may refer to itself. Only the kind of a result is described.
  *
  * A type that has many members of types that have many is a few lines there and gigabytes written
  * out. So writing has a price, a command and all of them together have a budget, and a param that
@@ -20,19 +20,19 @@
 
 #define DEPTH 5u
 #define TYPES_MAX 20000u
-/* Entries of the answer that are looked at; the dearest command of QEMU 7.2 takes 431 of them, all
- * together 5,742. */
+/* Maximum of entries that are read for one command, and for all of them. The largest command of
+ * QEMU 7.2 needs 431, all of them need 5,742. */
 #define COMMAND_MAX 100000u
 #define ALL_MAX 4000000u
 #define LOOKED_PER_ENTRY 8u /* members that are compared with a name at the price of an entry */
 #define SCHEMA_MAX ((size_t)1 << 20)                /* bytes of one param */
-#define TEXT_MAX (CW_DESCRIBE_DOCUMENT_MAX / 4 * 3) /* with room for what accepts anything */
+#define TEXT_MAX (CW_DESCRIBE_DOCUMENT_MAX / 4 * 3) /* with room for params that accept anything */
 
 typedef struct types {
     cw_map by_name; /* to cw_json */
     cw_openrpc_writer doc;
     size_t left, left_of_all; /* of the command's budget, and of all of them */
-    bool is_cut;              /* what is being written is beyond it */
+    bool is_cut;              /* the param that is being written is beyond it */
     cw_str first_cut;         /* the first command with such a param */
     size_t n_cut;
 } types;
@@ -48,7 +48,7 @@ static const cw_json *find(const types *t, cw_str name)
     return cw_map_find(&t->by_name, name);
 }
 
-/* False: nothing is left, or there is no room. The caller then stops writing. */
+/* Subtract a price from the budgets. False: nothing is left, or no room. The caller then stops. */
 static bool pay(types *t, const cw_json_writer *w, size_t price)
 {
     t->is_cut = t->is_cut || w->code || t->doc.text.n > TEXT_MAX || price > t->left ||
@@ -60,7 +60,7 @@ static bool pay(types *t, const cw_json_writer *w, size_t price)
     return true;
 }
 
-/* Members are found one after another. */
+/* The price grows with the members, which are searched one by one. */
 static size_t price_of(const cw_json *object)
 {
     return 1 + (object ? cw_json_count(object) : 0);
@@ -79,7 +79,7 @@ static void write_builtin(cw_json_writer *w, cw_str kind)
     }
 }
 
-/* Whether a member of that name stands before `member`; of two the first counts. */
+/* Whether an earlier member has the name of `member`: the first one counts. */
 static bool is_repeated(const cw_json *first, const cw_json *member)
 {
     cw_str name = cw_describe_text(member, "name");
@@ -166,7 +166,7 @@ static void write_type(types *t, cw_json_writer *w, cw_str name, unsigned depth)
     cw_json_close(w);
 }
 
-/* False: it accepts anything now. */
+/* False: the param accepts anything, because its type is beyond the budget. */
 static bool write_param(types *t, const cw_json *member)
 {
     CW_CLEANUP(cw_buf_done) cw_buf schema;
@@ -185,7 +185,7 @@ static bool write_param(types *t, const cw_json *member)
     return !is_cut;
 }
 
-/* A union has other members for each value of its tag, which params cannot say. */
+/* A union has other members for each value of its tag, which params cannot express. */
 static bool has_variants(types *t, const cw_json *args)
 {
     for (const cw_json *v = list_of(args, "variants"); v; v = cw_json_next(v)) {
@@ -196,7 +196,7 @@ static bool has_variants(types *t, const cw_json *args)
     return false;
 }
 
-/* False: not all of them could be told. */
+/* False: some or all params accept anything, because of the budgets. */
 static bool write_params(types *t, const cw_json *args)
 {
     const cw_json *members = cw_json_get(args, CW_STR("members"));
@@ -204,7 +204,7 @@ static bool write_params(types *t, const cw_json *args)
     bool is_long = is_list && cw_json_count(members) > CW_OPENRPC_MAX_PARAMS;
     t->left = COMMAND_MAX;
     t->is_cut = false;
-    /* A param that is not there would be refused, so it is all of them or none. */
+    /* A param that is not described would be rejected, so all are described, or none. */
     bool is_any = is_long || has_variants(t, args) ||
                   (is_list && !pay(t, &t->doc.w, (size_t)(cw_json_after(members) - members)));
     if (is_any) {

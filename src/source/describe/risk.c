@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* risk.c - what the name of a method promises.
+/* risk.c - the effect that the name of a method suggests.
  *
  *     eth_getBalance     get, Balance           the last segment begins with a word that reads
  *     order.setStatus    set, Status            "status" alone would be a noun; here it is not
  *     mail.fetchAndMark  fetch, And, Mark       a word that writes vetoes, wherever it stands
  *
- * A wrong "reads" has calls sent twice that should be sent once, a wrong "changes" costs a line of
- * an overlay: in doubt it is the latter.
+ * With a wrong "reads", calls are sent twice that should be sent once. A wrong "changes" costs a
+ * line of an overlay. So in doubt a method changes something.
  */
 #include "base/ascii.h"
 #include "source/describe/describe_ctx.h"
@@ -35,7 +35,7 @@ static const char *const reads[] = {
     "count", "lookup", "tell",  "browse",  "exists", "introspect", "is",       "has",    "ping",
     "help",  "status", "stats", "version", "info",   "estimate",   "validate", "decode", NULL};
 
-/* Those of them that are nouns, and must be all of it: "server.info". */
+/* Words of that list that are nouns too. They must be the whole segment: "server.info". */
 static const char *const nouns[] = {"status", "stats", "version", "info", "help", NULL};
 
 static bool is_lower(char c)
@@ -43,7 +43,7 @@ static bool is_lower(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Cut the next word off: "getURLList" is get, URL, List. Empty: there is none. */
+/* Cut the next word off: "getURLList" is get, URL, List. Empty: no further word. */
 static cw_str next_word(cw_str *rest)
 {
     size_t at = 0, n = 0;
@@ -88,8 +88,8 @@ static bool has_capitals(cw_str text)
     return false;
 }
 
-/* Behind the last '.', '/' or ':'; of "eth_getBalance" behind the '_', which in names without
- * capitals only parts words. */
+/* The part behind the last '.', '/' or ':', and of "eth_getBalance" that behind the '_'. In names
+ * without capitals '_' only separates words. */
 static cw_str last_segment(cw_str name)
 {
     size_t at = name.n;

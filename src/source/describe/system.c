@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* system.c - system.listMethods, and what methodHelp and methodSignature say of each.
+/* system.c - system.listMethods, and methodHelp and methodSignature of each method.
  *
  *     listMethods ─► names ─► methodHelp, methodSignature of each, where they are among them
  *
- * Names alone say nothing of params: then the method takes whatever it is given.
+ * A method without a signature accepts any params.
  */
 #include "source/describe/describe_ctx.h"
 
@@ -42,7 +42,7 @@ static cw_str schema_of(cw_str word)
     return CW_STR("");
 }
 
-/* Only one way to call it can be told in params; of several none is right. */
+/* The signature, if it is the only one: params cannot describe several. */
 static const cw_json *only_signature(const cw_json *signatures)
 {
     bool is_one = cw_json_is(signatures, CW_JSON_ARRAY) && cw_json_count(signatures) == 1;
@@ -68,7 +68,7 @@ static void write_method(cw_openrpc_writer *doc, const method_list *l, size_t i)
     unsigned n = 0;
     for (const cw_json *p = cw_json_first(signature); p; p = cw_json_next(p), n++) {
         char name[16];
-        if (n == 0) { /* what it returns comes first */
+        if (n == 0) { /* the type of the result comes first */
             result = schema_of(text_of(p));
             continue;
         }

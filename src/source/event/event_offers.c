@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* event_offers.c - the events of a source among its methods, and who may receive them. */
+/* event_offers.c - the events of a source among its methods, and their requirements. */
 #include "source/event/event_offers.h"
 
+#include "base/log.h"
 #include "source/event/event_source.h"
 
 #define SCRATCH_MAX (16u * 1024u * 1024u)
@@ -33,7 +34,7 @@ static cw_code add_texts(const cw_str **list, size_t *n, const cw_str *more, siz
     return CW_OK;
 }
 
-/* Require also what another method requires. */
+/* Add the requirements of another method. */
 static cw_code require(cw_requirements *needs, const cw_requirements *more, cw_arena *arena)
 {
     cw_code rc = add_texts(&needs->permissions, &needs->n_permissions, more->permissions,
@@ -46,8 +47,8 @@ static cw_code require(cw_requirements *needs, const cw_requirements *more, cw_a
     return rc;
 }
 
-/* Everything that the read-only tools require together; without such tools, all tools. False: it
- * has no tool, and nothing is known. */
+/* Everything that the read-only tools require together; without such tools, that all tools require.
+ * *ret_is_known is false if the source has no tool. */
 static cw_code read_tool_needs(const cw_source *source, cw_arena *arena, cw_requirements *ret,
                                bool *ret_is_known)
 {
@@ -95,7 +96,7 @@ static cw_code own_needs(const cw_config_event *e, cw_arena *arena, cw_requireme
     return require(ret, &own, arena);
 }
 
-/* Lists of permissions are sorted (access/gate.h); this one is ours. */
+/* Lists of permissions are sorted (access/gate.h). This one is sorted as a copy. */
 static cw_code sort_permissions(cw_requirements *needs, cw_arena *arena)
 {
     cw_str *all = cw_arena_calloc(arena, needs->n_permissions, sizeof *all);
@@ -137,25 +138,63 @@ void cw_event_source_close_rule(cw_event_rule *rule)
     rule->schema = NULL;
 }
 
+/* ---- news ---- */
+
+static void note_loss(cw_event_rule *rule, cw_event_loss loss)
+{
+    static const char *const texts[] = {
+        [CW_EVENT_LOSS_SCHEMA] = "its data does not match its schema",
+        [CW_EVENT_LOSS_WORK] = "its data is too much work to validate (limits.validation_steps)",
+        [CW_EVENT_LOSS_LIMIT] = "there are too many, or it is too large",
+        [CW_EVENT_LOSS_SECRET] = "it contains a secret of the source",
+        [CW_EVENT_LOSS_MEMORY] = "there is not enough memory",
+    };
+    unsigned bit = 1u << loss;
+    if (atomic_fetch_or(&rule->noted, bit) & bit)
+        return;
+    cw_log(CW_LOG_WARN, "source", "an event is dropped, as are others like it",
+           CW_KV("source", cw_event_type_source(rule->type)),
+           CW_KV("event", cw_event_type_name(rule->type)),
+           CW_KV("problem", cw_str_from(texts[loss])));
+}
+
+void cw_event_source_drop(cw_event_rule *rule, cw_event_loss loss)
+{
+    cw_event_drop(rule->type, loss == CW_EVENT_LOSS_MEMORY   ? CW_EVENT_DROP_MEMORY
+                              : loss == CW_EVENT_LOSS_SECRET ? CW_EVENT_DROP_SECRET
+                                                             : CW_EVENT_DROP_SCHEMA);
+    note_loss(rule, loss);
+}
+
 static cw_code check_data(const cw_event_rule *rule, cw_str text, const cw_json *data)
 {
     const cw_json_opts opts = {.max_bytes = text.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
+    int64_t most = cw_event_type_steps(rule->type), left = most;
     CW_CLEANUP(cw_arena_done) cw_arena scratch;
     cw_arena_init(&scratch, SCRATCH_MAX);
-    if (!data && cw_json_read(text, &opts, &scratch, &data, NULL, NULL))
-        return CW_NOMEM;
-    cw_code rc = cw_schema_validate(rule->schema, data, NULL);
-    return rc && rc != CW_NOMEM ? (cw_code)CW_PARAMS : rc;
+    cw_code rc = data ? CW_OK : cw_json_read(text, &opts, &scratch, &data, NULL, NULL);
+    if (rc)
+        return rc == CW_NOMEM ? rc : CW_PARAMS;
+    rc = cw_schema_validate_within(rule->schema, data, NULL, &left);
+    if (rc == CW_PARAMS || rc == CW_LIMIT)
+        cw_event_type_add_waste(rule->type, most - left);
+    return rc;
 }
 
-cw_code cw_event_source_publish(const cw_event_rule *rule, const cw_event_news *news,
-                                const cw_json *data)
+void cw_event_source_publish(cw_event_rule *rule, const cw_event_news *news, const cw_json *data)
 {
-    cw_code rc = rule->schema ? check_data(rule, news->data, data) : CW_OK;
-    if (!rc)
-        return cw_event_publish(rule->type, news);
-    cw_event_drop(rule->type, rc == CW_NOMEM ? CW_EVENT_DROP_MEMORY : CW_EVENT_DROP_SCHEMA);
-    return rc;
+    cw_code rc = cw_event_admit(rule->type, news);
+    if (rc == CW_LIMIT)
+        note_loss(rule, CW_EVENT_LOSS_LIMIT);
+    if (rc)
+        return;
+    rc = rule->schema ? check_data(rule, news->data, data) : CW_OK;
+    if (rc)
+        cw_event_source_drop(rule, rc == CW_NOMEM   ? CW_EVENT_LOSS_MEMORY
+                                   : rc == CW_LIMIT ? CW_EVENT_LOSS_WORK
+                                                    : CW_EVENT_LOSS_SCHEMA);
+    else if (cw_event_publish(rule->type, news) == CW_NOMEM)
+        note_loss(rule, CW_EVENT_LOSS_MEMORY);
 }
 
 /* ---- events ---- */

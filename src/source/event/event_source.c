@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* event_source.c - calls that read events, and those that wait for them. */
+/* event_source.c - calls that read events, and calls that wait for events. */
 #include "source/event/event_source.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "event/occurrence.h"
 
 #define ARENA_MAX (16u * 1024u * 1024u)
-#define TICK_MS 100u /* how exactly a wait ends */
+#define TICK_MS 100u /* the precision of the end of a wait */
 #define PARAMS_CODE (-32602)
 
 typedef struct part part;
@@ -47,13 +47,13 @@ typedef struct op {
     cw_list node; /* of its part */
     part *part;
     cw_source_call *call;
-    cw_caller *caller; /* a reference: its rights as they are known now */
+    cw_caller *caller; /* a reference: the caller with its latest rights */
     cw_deferred later; /* to end the call */
     cw_outcome outcome;
     uint64_t after, until; /* `until`: of the loop, ms */
     bool is_old;           /* the cursor was one of another process */
-    cw_fair_group *place;  /* among those that wait; NULL: it does not */
-    cw_str name;           /* the only event that is wanted; empty: all */
+    cw_fair_group *place;  /* in part->waiting; NULL: it does not wait */
+    cw_str name;           /* the only event to return; empty: all */
     op_watch *watches;
     size_t n_watches;
     cw_deadline tick;
@@ -92,7 +92,7 @@ static void on_later(cw_deferred *later)
     cw_source *source = &o->part->source->base;
     cw_loop *loop = o->part->loop;
     op_done(o);
-    /* The answer may be the last one of a loop that ends: then the part is gone. */
+    /* The sink may end the loop, and with it the part: only the source can be used afterwards. */
     cw_source_ref(source);
     call->sink->ops->done(call->sink, &outcome);
     sweep(source, loop, /* now= */ false);
@@ -140,7 +140,7 @@ static void end_params(op *o, const char *what, cw_str value)
         end_nomem(o);
 }
 
-/* ---- what is there ---- */
+/* ---- the events to return ---- */
 
 /* Some events of several types, by number. */
 typedef struct found {
@@ -165,7 +165,7 @@ static void drop_at(found *f, size_t i)
     memmove(f->of + i, f->of + i + 1, (f->n - i) * sizeof *f->of);
 }
 
-/* Insert it in its place. Of too many, the newest go; without a cursor, the oldest. */
+/* Insert an event by its number. A full list drops the newest; without a cursor, the oldest. */
 static void insert(found *f, const cw_method_event *of, cw_event *event, bool wants_newest)
 {
     if (f->n == CW_EVENT_BATCH) {
@@ -186,7 +186,7 @@ static void insert(found *f, const cw_method_event *of, cw_event *event, bool wa
     f->n++;
 }
 
-/* Whether the caller may receive it, and has asked for it. */
+/* Whether the caller may receive the event, and has asked for it. */
 static bool is_wanted(const op *o, size_t i)
 {
     const event_source *s = o->part->source;
@@ -218,7 +218,7 @@ static void find_events(const op *o, found *f)
         f->cursor = cw_event_now(s->hub);
 }
 
-/* Without a cursor the oldest ones go, else the newest, which the next call returns. */
+/* Drop events beyond the size: without a cursor the oldest, else the newest, for the next call. */
 static void fit(found *f, bool wants_newest)
 {
     size_t bytes = 0;
@@ -269,7 +269,7 @@ static void end_with(op *o, found *f)
 
 /* ---- waiting ---- */
 
-/* True: the call ends. */
+/* End the call if it has events to return, or is over. True: it ends. */
 static bool try_to_end(op *o, bool is_over)
 {
     found f;
@@ -281,13 +281,13 @@ static bool try_to_end(op *o, bool is_over)
     return is_end;
 }
 
-/* A server that stops does not wait for events: the client goes on with the cursor at the next one. */
+/* Whether the wait is over. A server that stops ends it: the client continues at another server. */
 static bool is_over(const op *o)
 {
     return cw_loop_now(o->part->loop) >= o->until || o->part->loop->is_stopping;
 }
 
-/* The rights of the caller must be as they were: a check that runs ends with one of the callbacks. */
+/* End the call if possible. If the login has to be checked first, a callback of the check does. */
 static void look(op *o)
 {
     if (cw_loop_is_deferred(&o->later) || !cw_login_watch_is_current(&o->login))
@@ -314,7 +314,7 @@ static void on_confirmed(cw_login_watch *login)
     look(CW_CONTAINER(login, op, login));
 }
 
-/* Credentials that are gone receive nothing more. */
+/* The login has changed: end the call, without events if the credentials are no longer valid. */
 static void on_login_ended(cw_login_watch *login)
 {
     op *o = CW_CONTAINER(login, op, login);
@@ -397,7 +397,7 @@ static part *part_of(event_source *s, cw_loop *loop)
     return p;
 }
 
-/* Its calls have ended, and no others will come. */
+/* Close a part when its calls have ended, and no others will come. */
 static void sweep(cw_source *source, cw_loop *loop, bool now)
 {
     part *p = of_source(source)->parts[loop->index];
@@ -421,7 +421,7 @@ static bool is_known(const op *o)
     return false;
 }
 
-/* Which events are wanted: `name` is in the arena of the call. False: the call ends. */
+/* Set the events to return: `name` is in the arena of the call. False: the call ends. */
 static bool set_query(op *o, cw_str name, cw_str since)
 {
     o->name = name;
@@ -436,7 +436,7 @@ static bool set_query(op *o, cw_str name, cw_str since)
     return false;
 }
 
-/* Whether it may wait: callers have a share each of the places. */
+/* Whether the call may wait. Each caller has a share of the places. */
 static bool take_place(op *o)
 {
     const cw_fair_key key = cw_caller_fair_key(o->call->caller, o->call->peer);
@@ -464,7 +464,7 @@ static void start_tool(op *o)
     wait_for_events(o, (wait < CW_EVENT_MAX_WAIT_S ? wait : CW_EVENT_MAX_WAIT_S) * 1000);
 }
 
-/* A resource: the events that are kept. */
+/* A resource: the events of the ring. */
 static void start_resource(op *o, size_t i)
 {
     const event_source *s = o->part->source;
@@ -588,7 +588,7 @@ static const cw_mark tool_mark = {
     .task = CW_TASK_MARK_NEVER,
 };
 
-/* The names that both have, in a list of the arena; they are few. */
+/* The names of both lists, in a list of the arena. They are few. */
 static cw_code intersect(cw_arena *arena, const cw_str **list, size_t *n, const cw_str *other,
                          size_t n_other)
 {
@@ -607,7 +607,7 @@ static cw_code intersect(cw_arena *arena, const cw_str **list, size_t *n, const 
     return both ? CW_OK : CW_NOMEM;
 }
 
-/* What each of them requires: a caller that may receive one of them may call the tool. */
+/* The requirements that all events have: a caller that may receive one may call the tool. */
 static cw_code common_needs(event_source *s, cw_requirements *ret)
 {
     cw_code rc = CW_OK;
@@ -684,7 +684,8 @@ static cw_code make_resource(event_source *s, size_t i, cw_method *m, cw_err *er
                         &m->exposed, err);
 }
 
-/* A caller that may call the tool may read it. No event has such a name, so the id is that of no resource. */
+/* A caller that may call the tool may read the template. No event has such a name, so the id is not
+ * that of a resource. */
 static cw_code make_template(event_source *s, const cw_requirements *needs, cw_method *m,
                              cw_err *err)
 {

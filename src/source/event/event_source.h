@@ -2,20 +2,20 @@
 /* event_source.h - the events of one source as methods: a resource for each type, and a tool for all.
  *
  *     SOURCE.events        tool {name?, since?, wait?}: events behind a cursor, or the next ones
- *     events://SOURCE/NAME resource: the events that are kept
- *     events://SOURCE/{name}?since={since}   template: what the tool returns, without a wait
+ *     events://SOURCE/NAME resource: the events of the ring
+ *     events://SOURCE/{name}?since={since}   template: the result of the tool, without a wait
  *
  * It is the companion of the source whose events it has, with the same name (source.h). Each event
- * has requirements of its own. The tool returns only those that its caller may receive, and an event
- * that the caller may not receive is unknown to it. While it waits, it watches the credentials of its
- * caller, and judges them again before it returns events. The rights of an anonymous caller follow the
- * configuration (cw_source_ops.set_caller).
+ * has requirements of its own. The tool returns only those that its caller may receive, and an
+ * event that the caller may not receive is unknown to it. While it waits, it watches the
+ * credentials of its caller, and checks them again before it returns events. The rights of an
+ * anonymous caller follow the configuration (cw_source_ops.set_caller).
  *
  * Ownership: reference counted; holds references to the types. Texts are copied.
  * Threads:   new on the main thread; calls on any loop.
- * Limits:    CW_EVENT_BATCH events, about CW_EVENT_ANSWER bytes of one answer;
+ * Limits:    CW_EVENT_BATCH events, about CW_EVENT_ANSWER bytes of one result;
  *            CW_EVENT_MAX_WAITERS calls that wait on a loop, at most half of them of one caller. Further
- *            ones return at once.
+ *            ones return immediately.
  */
 #ifndef CW_SOURCE_EVENT_EVENT_SOURCE_H
 #define CW_SOURCE_EVENT_EVENT_SOURCE_H
@@ -48,7 +48,7 @@ typedef struct cw_event_offer {
 typedef struct cw_event_source_opts {
     cw_str source; /* the name of the source */
     unsigned n_loops;
-    cw_accounts *accounts; /* borrowed; NULL: there are no logins */
+    cw_accounts *accounts; /* borrowed; NULL: no logins */
     const cw_event_offer *offers;
     size_t n;
 } cw_event_source_opts;

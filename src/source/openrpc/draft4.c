@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* draft4.c - bounds as draft-04 writes them, in the words of later drafts.
+/* draft4.c - rewrites the bounds of draft-04 with the keywords of later drafts.
  *
  *     {"minimum":5,"exclusiveMinimum":true}     {"exclusiveMinimum":5}
  *     {"maximum":9,"exclusiveMaximum":false}    {"maximum":9}
  *
- * Many services describe themselves so, whatever draft they name. Later drafts
- * refuse a boolean there, and the schema would be lost.
+ * Many services describe themselves so, with any draft in their "$schema". Later drafts
+ * reject a boolean there, and the schema would be lost.
  */
+#include "catalogue/schema_bundle.h"
 #include "json/write.h"
 #include "source/openrpc/openrpc.h"
 
@@ -31,21 +32,14 @@ static bool is_schema(const cw_json *object)
            cw_json_is(cw_json_get(object, pairs[1].bound), CW_JSON_NUMBER);
 }
 
-/* Values of these members are data. */
-static bool holds_data(cw_str name)
+/* The kind of a member's value. The names below "components" are those of the document. */
+static cw_bundle_kind kind_of(cw_str name)
 {
-    static const cw_str names[] = {
-        CW_STR_INIT("default"), CW_STR_INIT("const"),    CW_STR_INIT("enum"),
-        CW_STR_INIT("example"), CW_STR_INIT("examples"),
-    };
-    for (size_t i = 0; i < CW_COUNT(names); i++) {
-        if (cw_str_eq(names[i], name))
-            return true;
-    }
-    return false;
+    bool has_names = cw_str_is(name, "schemas") || cw_str_is(name, "contentDescriptors");
+    return has_names ? CW_BUNDLE_NAMES : cw_bundle_kind_of(name);
 }
 
-/* Whether the member is part of an old bound: what it becomes, if anything, is written. */
+/* Whether the member is part of an old bound. Its replacement, if it has one, is written. */
 static bool write_bound(cw_json_writer *w, const cw_json *object, cw_str name)
 {
     for (size_t i = 0; i < CW_COUNT(pairs); i++) {
@@ -63,7 +57,18 @@ static bool write_bound(cw_json_writer *w, const cw_json *object, cw_str name)
     return false;
 }
 
-static void write_value(cw_json_writer *w, const cw_json *v);
+static void write_value(cw_json_writer *w, const cw_json *v, cw_bundle_kind kind);
+
+/* Names with a schema each may be those of keywords. */
+static void write_names(cw_json_writer *w, const cw_json *names)
+{
+    cw_json_open_object(w);
+    for (const cw_json *k = cw_json_first(names); k; k = cw_json_next_key(k)) {
+        cw_json_add_key(w, cw_json_text(k));
+        write_value(w, cw_json_value(k), CW_BUNDLE_SCHEMA);
+    }
+    cw_json_close(w);
+}
 
 static void write_object(cw_json_writer *w, const cw_json *object)
 {
@@ -74,28 +79,30 @@ static void write_object(cw_json_writer *w, const cw_json *object)
         if (schema && write_bound(w, object, name))
             continue;
         cw_json_add_key(w, name);
-        if (holds_data(name))
-            cw_json_add_span(w, cw_json_span(k + 1));
-        else
-            write_value(w, k + 1);
+        write_value(w, cw_json_value(k), kind_of(name));
     }
     cw_json_close(w);
 }
 
-static void write_value(cw_json_writer *w, const cw_json *v)
+static void write_list(cw_json_writer *w, const cw_json *list)
 {
-    if (cw_json_is(v, CW_JSON_OBJECT)) {
-        write_object(w, v);
-        return;
-    }
-    if (!cw_json_is(v, CW_JSON_ARRAY)) {
-        cw_json_add_span(w, cw_json_span(v));
-        return;
-    }
     cw_json_open_array(w);
-    for (const cw_json *c = cw_json_first(v); c; c = cw_json_next(c))
-        write_value(w, c);
+    for (const cw_json *v = cw_json_first(list); v; v = cw_json_next(v))
+        write_value(w, v, CW_BUNDLE_SCHEMA);
     cw_json_close(w);
+}
+
+static void write_value(cw_json_writer *w, const cw_json *v, cw_bundle_kind kind)
+{
+    bool is_object = kind != CW_BUNDLE_DATA && cw_json_is(v, CW_JSON_OBJECT);
+    if (is_object && kind == CW_BUNDLE_NAMES)
+        write_names(w, v);
+    else if (is_object)
+        write_object(w, v);
+    else if (kind != CW_BUNDLE_DATA && cw_json_is(v, CW_JSON_ARRAY))
+        write_list(w, v);
+    else
+        cw_json_add_span(w, cw_json_span(v));
 }
 
 static bool has_old_bounds(const cw_json *doc)
@@ -118,7 +125,7 @@ cw_code cw_openrpc_upgrade_draft4(const cw_json **doc, cw_arena *arena, cw_err *
     cw_buf_init(&text, CW_BUF_MAX);
     cw_json_writer w;
     cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
-    write_value(&w, *doc);
+    write_value(&w, *doc, CW_BUNDLE_SCHEMA);
     cw_code rc = cw_json_writer_end(&w, err);
     if (rc)
         return rc;

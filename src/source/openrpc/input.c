@@ -2,8 +2,7 @@
 /* input.c - the schema of all arguments together, where a method has an `x-input`.
  *
  * The params become its `properties`. Their schemas were roots of their own, so references
- * inside them are said anew for the deeper place, and what they say of their dialect is said
- * once, at the root.
+ * inside them are rewritten for the deeper place, and their "$schema" moves to the root.
  */
 #include "catalogue/schema_bundle.h"
 #include "json/write.h"
@@ -13,7 +12,7 @@ typedef struct maker {
     cw_json_writer w;
     cw_buf text;  /* the whole */
     cw_buf piece; /* one param's schema */
-    cw_buf place; /* where it will stand */
+    cw_buf place; /* the pointer to its place in the whole */
     cw_arena *scratch;
 } maker;
 
@@ -84,8 +83,7 @@ static void write_dialect(maker *m, const cw_json *const *schemas, size_t n)
     cw_json_add_value(&m->w, dialect);
 }
 
-/* {…, "type":"object","properties":{…},"required":[…]}: what the source says of all arguments
- * together, and the params. */
+/* {…, "type":"object","properties":{…},"required":[…]}: members of `x-input`, then the params. */
 static cw_code write_input(maker *m, const cw_json *more, const cw_method *method,
                            const cw_json *const *schemas, cw_err *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* openrpc.c - methods with their parts and marks. input.c reads what holds for all arguments, and
+/* openrpc.c - methods with their parts and marks. input.c reads the schema of all arguments, and
  * refs.c follows references.
  *
- * A method is read into the scratch arena, then what it says is copied: its texts
+ * A method is read into the scratch arena, then its values are copied: its texts
  * lie behind one another in pieces of the caller's arena, and lists of needs that
- * equal those of the method before are not copied again.
+ * equal those of the previous method are not copied again.
  */
 #include <stdlib.h>
 
@@ -51,7 +51,7 @@ static cw_code read_text(const cw_json *object, cw_str member, cw_str *ret, cw_e
     return CW_OK;
 }
 
-/* ---- marks: what makes a method a tool, and what it requires of its callers ----
+/* ---- marks: they make a method a tool, with requirements for its callers ----
  *
  * A plugin is foreign code: everything that it declares about itself is checked. A permission must be
  * printable, and a scope must be one by RFC 6749, so that neither can do harm in a log line or in a
@@ -91,8 +91,8 @@ static cw_code read_list(const cw_json *list, bool (*is_valid)(cw_str), const ch
     return CW_OK;
 }
 
-/* Drop what stands twice and leave the rest in its order, in which a challenge names it. A
- * sorted copy is used: the list may be long, and it is foreign. */
+/* Drop repeated items, and keep the order of the others, which is the order in a challenge. A
+ * sorted copy is searched, because a list of a plugin may be long. */
 static cw_code drop_doubles(cw_str *items, size_t *n, cw_arena *arena, cw_err *err)
 {
     cw_str *sorted = cw_arena_calloc(arena, *n, sizeof *sorted);
@@ -114,7 +114,7 @@ static cw_code drop_doubles(cw_str *items, size_t *n, cw_arena *arena, cw_err *e
     return CW_OK;
 }
 
-/* A misspelt member would silently be no protection at all. */
+/* Unknown members are rejected: a misspelt one would silently protect nothing. */
 static cw_code check_members(const cw_json *object, const char *const *known, cw_err *err)
 {
     if (!cw_json_is(object, CW_JSON_OBJECT))
@@ -178,7 +178,7 @@ static cw_code read_auth(const cw_json *auth, cw_arena *arena, cw_requirements *
     return read_level(auth, needs, err);
 }
 
-/* {"0":…,"1":…}: a list for the system that these rules come from. */
+/* Whether an object is {"0":…,"1":…}, which is a list in PHP, where these rules come from. */
 static bool is_list_shaped(const cw_json *object)
 {
     uint64_t i = 0;
@@ -328,7 +328,7 @@ cw_code cw_openrpc_mark(const cw_json *mark, const char *where, cw_arena *arena,
 
 /* ---- resources, templates and prompts ---- */
 
-/* A kind of thing: its member of the method, and the member in that which names it. */
+/* A kind: its member of the method, and the member of that object which has the address. */
 typedef struct kind {
     const char *member;
     const char *address;
@@ -411,7 +411,7 @@ static cw_code read_kind(const kind *k, const cw_json *v, cw_arena *arena, cw_me
                : CW_OK;
 }
 
-/* Of an MCP server: its own object, which its describer has checked. */
+/* Read the entry of an MCP server, which its describer has checked. */
 static cw_code read_relayed(const kind *k, const cw_json *v, cw_arena *arena, cw_method *method,
                             cw_err *err)
 {
@@ -431,7 +431,7 @@ static cw_code read_relayed(const kind *k, const cw_json *v, cw_arena *arena, cw
                : CW_OK;
 }
 
-/* Read what makes a method a resource, a template or a prompt, when something does. */
+/* Read the member that makes a method a resource, a template or a prompt, if it has one. */
 static cw_code read_exposed(const cw_json *object, bool is_relayed, cw_arena *arena,
                             cw_method *method, cw_err *err)
 {
@@ -460,11 +460,11 @@ typedef struct reader {
     cw_arena scratch;     /* of one method */
     cw_arena bundled;     /* of one schema */
     size_t left;          /* bytes that references may still add to the document */
-    bool is_shared;       /* the param or result that is read stands elsewhere */
-    cw_buf text;          /* likewise */
+    bool is_shared;       /* the param or result that is read is a reference */
+    cw_buf text;          /* of one value */
     cw_map seen;          /* method names */
-    cw_requirements last; /* of the method before */
-    cw_str method;        /* id of the one that is read */
+    cw_requirements last; /* of the previous method */
+    cw_str method;        /* id of the method that is read */
     bool has_problems;
     char *room; /* of the piece that texts go to */
     size_t n_room;
@@ -477,32 +477,35 @@ static bool is_tolerated(const reader *r, cw_code rc, bool has_ceiling)
            (rc == CW_PARAMS || (has_ceiling && (rc == CW_LIMIT || rc == CW_PARSE)));
 }
 
-/* Say so, and forget the fault. `err` names it, but for its method. */
+/* Add a warning, and clear the fault. `err` names the fault without its method. */
 static void leave_out(const reader *r, const char *what, cw_err *err)
 {
     cw_buf *lines = r->opts->warnings;
     if (r->method.n)
         cw_wrap(err, err->code, "method '%.*s'", CW_STR_ARG(r->method));
     cw_wrap(err, err->code, "a %s that cannot be used is left out", what);
-    cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", err->msg);
+    cw_buf_add_line(lines, "%s", err->msg);
     *err = (cw_err){0};
 }
 
-/* A mistake becomes a line of `problems` where they are wanted, and reading goes on. `err` names
- * it, but for its method. */
+/* With `problems` a mistake becomes a line there, and reading continues. `err` names the mistake
+ * without its method. */
 static cw_code collect(reader *r, cw_code rc, cw_err *err)
 {
     if (!rc || rc == CW_NOMEM || !r->opts->problems)
         return rc;
     if (r->method.n)
         cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(r->method));
-    cw_buf_printf(r->opts->problems, "%s\n", err->msg);
+    size_t from = r->opts->problems->n;
+    cw_buf_add(r->opts->problems, cw_str_from(err->msg));
+    cw_buf_escape_controls(r->opts->problems, from);
+    cw_buf_add_char(r->opts->problems, '\n');
     *err = (cw_err){0};
     r->has_problems = true;
     return CW_OK;
 }
 
-/* Put a copy of it in its place. */
+/* Replace a text by a copy in the caller's arena. */
 static cw_code keep(reader *r, cw_str *text, cw_err *err)
 {
     size_t n = text->n + 1;
@@ -544,7 +547,7 @@ static cw_code keep_value(reader *r, const cw_json *v, const cw_json **ret, cw_e
     return rc ? rc : cw_json_read(text, &opts, r->arena, ret, NULL, err);
 }
 
-/* Permissions or scopes: those of the method before when they are the same. */
+/* Copy permissions or scopes, or use the list of the previous method if it is equal. */
 static cw_code keep_names(reader *r, const cw_str **list, size_t n, const cw_str *last,
                           size_t n_last, cw_err *err)
 {
@@ -626,8 +629,7 @@ static cw_code read_name(const cw_json *object, cw_str *ret, cw_err *err)
     return rc;
 }
 
-/* `description`, or else `summary`: models choose tools by this text, and the longer one says more.
- */
+/* `description`, or else `summary`: models choose tools by this text, so the longer one is used. */
 static cw_code read_description(const cw_json *object, cw_str *ret, cw_err *err)
 {
     cw_str summary = {0};
@@ -650,7 +652,7 @@ static cw_code read_flag(const cw_json *object, cw_str member, bool *ret, cw_err
     return CW_OK;
 }
 
-/* A schema that stands elsewhere is about to be copied here. */
+/* Subtract a schema that is copied from another place of the document. */
 static cw_code take_copy(reader *r, const cw_json *schema, cw_err *err)
 {
     size_t n = cw_json_span(schema).n;
@@ -675,7 +677,7 @@ static cw_code find_schema(reader *r, const cw_json *object, bool may_be_boolean
     bool is_boolean = cw_json_is(schema, CW_JSON_TRUE) || cw_json_is(schema, CW_JSON_FALSE);
     if (!cw_json_is(schema, CW_JSON_OBJECT) && !(is_boolean && may_be_boolean))
         return cw_wrap(err, cw_openrpc_wrong(err, "an object", schema), "schema");
-    cw_arena_reset(&r->bundled); /* the one before is kept as text by now */
+    cw_arena_reset(&r->bundled); /* the previous schema is kept as text by now */
     rc = cw_openrpc_bundle(r->doc, &r->index, &schema, &r->bundled, &r->left, err);
     if (rc)
         return cw_wrap(err, rc, "schema");
@@ -683,7 +685,7 @@ static cw_code find_schema(reader *r, const cw_json *object, bool may_be_boolean
     return CW_OK;
 }
 
-/* That of a param, or (NULL) of the result; *ret stays NULL where it is left out. */
+/* The schema of a param, or (NULL) of the result; *ret stays NULL if it is left out. */
 static cw_code read_schema(reader *r, const cw_json *object, const cw_param *param,
                            const cw_json **ret, cw_err *err)
 {
@@ -698,7 +700,8 @@ static cw_code read_schema(reader *r, const cw_json *object, const cw_param *par
     return CW_OK;
 }
 
-/* The param of a method of which nothing is known (source/describe/describe.h). */
+/* Whether it is the param of a method whose params are not described
+ * (source/describe/describe.h). */
 static bool stands_for_all(const cw_param *param, const cw_json *schema)
 {
     return cw_str_is(param->name, "params") &&
@@ -746,7 +749,7 @@ static cw_code read_param(reader *r, const cw_json *v, cw_method *method, cw_err
         rc = read_param_parts(r, v, method, &param, err);
     if (rc)
         return cw_wrap(err, rc, "param '%.*s'", CW_STR_ARG(param.name));
-    /* The list was made for reading, here it is still being filled. */
+    /* The cast removes const: the list is filled here, and only read later. */
     ((cw_param *)(uintptr_t)method->params)[method->n_params++] = param;
     return CW_OK;
 }
@@ -845,7 +848,7 @@ static cw_code read_trusted(reader *r, const cw_json *object, cw_method *method,
     return rc ? rc : keep_trusted(r, method, err);
 }
 
-/* The names of its tags. They group methods and open nothing: one that cannot be read is skipped. */
+/* The names of its tags. They only group methods, so a tag that cannot be read is skipped. */
 static cw_code read_tags(reader *r, const cw_json *object, cw_method *method, cw_err *err)
 {
     const cw_json *list = cw_json_get(object, CW_STR("tags"));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* refs.c - references inside an OpenRPC document.
  *
- * A schema leaves the document when it is published, so what it refers to must go
- * with it. References are said anew and their targets become definitions of the
- * schema:
+ * A schema leaves the document when it is published, so it must contain all that it refers
+ * to. References are rewritten, and their targets become definitions of the schema:
  *
  *     {"items":{"$ref":"#/components/schemas/Pet"}}
  *     {"items":{"$ref":"#/$defs/Pet"},"$defs":{"Pet":{…}}}
@@ -174,7 +173,7 @@ static cw_code copy_targets(bundler *b, cw_buf *out)
     return out->code;
 }
 
-/* A member that the root does not have, so that no name of ours meets one of its own. */
+/* A member that the root does not have, so that new names cannot collide with its own. */
 static const char *choose_container(const cw_json *root)
 {
     static const char *const names[] = {"$defs", "definitions", "x-definitions"};
@@ -211,7 +210,7 @@ static cw_code bundle(bundler *b, const cw_json **schema, cw_arena *arena, size_
     cw_str copy = cw_arena_dup_str(arena, cw_buf_str(&text));
     if (!copy.p)
         return cw_arena_fail(arena, b->err);
-    /* Definitions stand deeper here than where they come from. */
+    /* Definitions are deeper here than in their document. */
     cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};
     return cw_json_read(copy, &opts, arena, schema, NULL, b->err);
 }
@@ -221,7 +220,7 @@ cw_code cw_openrpc_bundle(const cw_json *doc, cw_json_pointer_index *index, cons
 {
     if (!mentions_refs(*schema))
         return CW_OK;
-    if (*left == 0) /* at once: there may be very many of them */
+    if (*left == 0) /* checked early: there may be very many such schemas */
         return cw_fail(err, CW_LIMIT, "what schemas refer to is too much for one document");
     bundler b = {.doc = doc, .index = index, .err = err};
     cw_arena_init(&b.scratch, SCRATCH_MAX);

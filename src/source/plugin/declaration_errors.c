@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* declaration_errors.c - all that is wrong with what a plugin says of itself. */
+/* declaration_errors.c - all errors in the description of a plugin. */
 #include "catalogue/method_errors.h"
 #include "source/openrpc/openrpc.h"
 #include "source/plugin/plugin.h"

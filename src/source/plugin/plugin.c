@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* plugin.c - the plugin as a source: one scheduler per loop, which worker runs which call, what the
- * workers report, and what the death of a worker means.
+/* plugin.c - the plugin as a source: one scheduler per loop, which worker runs which call, the
+ * reports of workers, and the effects of their deaths.
  *
  * A scheduler is made by the first call on its loop. It is closed when the plugin is retired and its
  * last call is over, or when the loop ends. Closing takes a while: workers have to exit. Meanwhile a
@@ -62,7 +62,7 @@ static void op_free(cw_plugin_scheduler *part, cw_plugin_op *op)
     part->pool = op;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static void settle(cw_plugin_scheduler *part)
 {
@@ -70,7 +70,7 @@ static void settle(cw_plugin_scheduler *part)
         close_scheduler(part, /* now= */ false);
 }
 
-/* The last thing to do with a call. */
+/* Report the outcome of a call, which the sink may free. */
 static void finish(cw_plugin_scheduler *part, cw_plugin_op *op, const cw_outcome *outcome)
 {
     cw_sink *sink = op->call->sink;
@@ -154,8 +154,8 @@ static bool has_others(const cw_plugin_scheduler *part)
     return cw_loop_now(part->loop) < part->others_until;
 }
 
-/* Whether the only worker that is free is kept from this caller: its calls run already, and there
- * are other callers. */
+/* Whether the only free worker is withheld from this caller: its calls run already, and other
+ * callers have come lately. */
 static bool is_withheld_from(const cw_plugin_scheduler *part, uint64_t owner)
 {
     uint32_t n_busy = 0, n_own = 0;
@@ -201,7 +201,7 @@ static uint64_t began_ns(const cw_source_call *call)
     return is_new ? call->begun_ns : cw_clock_ns();
 }
 
-/* A call that has waited is not the one that the thread works on. */
+/* The thread may work on another call now, so the line gets the ids of this one. */
 static void log_sent(const cw_worker *w, const cw_source_call *call)
 {
     cw_ids *outer = cw_ids_enter(call->ids);
@@ -278,7 +278,7 @@ static void start_worker(cw_plugin_scheduler *part)
     cw_metrics_add(CW_METRIC_PLUGIN_QUEUE, slot, 0, 0, 0);
 }
 
-/* Calls wait: have one more worker, one at a time. */
+/* Calls wait: start one more worker, unless one starts already. */
 static void want_worker(cw_plugin_scheduler *part)
 {
     if (part->n_live == part->n_starting && !part->start_deadline.list)
@@ -289,7 +289,7 @@ static void want_worker(cw_plugin_scheduler *part)
     start_worker(part);
 }
 
-/* ---- whose turn it is ---- */
+/* ---- the next call ---- */
 
 /* A call that waits, and the worker that can take it. */
 typedef struct choice {
@@ -307,8 +307,17 @@ static bool choose(cw_plugin_scheduler *part, cw_plugin_op *op, choice *ret)
     return ret->worker != NULL;
 }
 
-/* Those that were sent before come first. A worker that is kept from one caller is for the others:
- * a call that cannot have it must not stop them. */
+/* The next call that is tried after one that cannot be sent. If a worker is withheld from its network,
+ * that goes for all of it, however many addresses it has. */
+static cw_fair_item *next_item(const cw_plugin_scheduler *part, cw_fair_item *item)
+{
+    uint64_t owner = CW_CONTAINER(item, cw_plugin_op, place)->owner;
+    return is_withheld_from(part, owner) ? cw_fair_next_network(&part->waiting, item)
+                                         : cw_fair_next_caller(&part->waiting, item);
+}
+
+/* Calls that were sent before come first. If a worker is withheld from one caller, the calls of the
+ * others are tried. */
 static choice next_choice(cw_plugin_scheduler *part)
 {
     choice found = {.op = NULL};
@@ -322,7 +331,7 @@ static choice next_choice(cw_plugin_scheduler *part)
     for (uint32_t n = most; item && n; n--) {
         if (choose(part, CW_CONTAINER(item, cw_plugin_op, place), &found))
             return found;
-        item = cw_fair_next_caller(&part->waiting, item);
+        item = next_item(part, item);
     }
     return (choice){.op = NULL};
 }
@@ -352,7 +361,7 @@ static cw_code send_waiting(cw_plugin_scheduler *part, const choice *c)
     return CW_OK;
 }
 
-/* Send what waits, as far as there are workers for it. */
+/* Send waiting calls while workers can take them. */
 static void pump(cw_plugin_scheduler *part)
 {
     for (;;) {
@@ -382,7 +391,7 @@ static void on_start_deadline(cw_deadline *d)
 
 /* ---- calls come and go ---- */
 
-/* Whether there are other callers than one; without that nothing has to be kept for them. */
+/* Note a change of callers: only for several callers a worker is kept free. */
 static void record_caller(cw_plugin_scheduler *part, const cw_source_call *call)
 {
     cw_str name = cw_caller_fair_name(call->caller, call->peer);
@@ -402,7 +411,7 @@ static void lose(cw_plugin_scheduler *part, cw_fair_item *item)
              "Too many calls of this caller wait for the plugin.");
 }
 
-/* CW_LIMIT: there is no place; CW_NOMEM. */
+/* CW_LIMIT: the queue is full; CW_NOMEM. */
 static cw_code enqueue(cw_plugin_scheduler *part, cw_plugin_op *op)
 {
     cw_fair_item *lost;
@@ -420,8 +429,7 @@ static cw_code enqueue(cw_plugin_scheduler *part, cw_plugin_op *op)
     return CW_OK;
 }
 
-/* Send it at once, where no call waits. CW_LIMIT: it has to wait; CW_INVALID: it is too large for a
- * worker. */
+/* Send a call immediately, if none waits. CW_LIMIT: it has to wait; CW_INVALID: it is too large. */
 static cw_code send_at_once(cw_plugin_scheduler *part, cw_plugin_op *op)
 {
     uint32_t depth = depth_of(part, op);
@@ -486,7 +494,7 @@ static void cancel_call(cw_plugin_scheduler *part, cw_plugin_op *op)
     settle(part);
 }
 
-/* ---- what workers report ---- */
+/* ---- reports of workers ---- */
 
 static void start_idle_timer(cw_plugin_scheduler *part, cw_worker *w)
 {
@@ -505,7 +513,7 @@ static void on_ready(cw_worker *w)
     report_end(part);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static cw_plugin_op *find_sent(cw_worker *w, uint64_t id)
 {
@@ -528,7 +536,7 @@ static void record_time(cw_plugin_scheduler *part, const cw_plugin_op *op, uint6
         stat->calls++;
 }
 
-/* Take an answered call out of the worker's line; the next one runs from now on. */
+/* Take a call that has ended from the worker's ring. The next one runs from now on. */
 static void pop(cw_plugin_scheduler *part, cw_worker *w, cw_plugin_op *op)
 {
     bool was_first = w->sent.next == op;
@@ -559,7 +567,7 @@ static void on_answer(cw_worker *w, cw_plugin_op *op, cw_str body)
     cw_outcome outcome = {0};
     cw_code rc = CW_OK;
     if (op->call) {
-        op->call->pid = w->child.pid; /* the spawner may have told us meanwhile */
+        op->call->pid = w->child.pid; /* the spawner may have reported it meanwhile */
         rc = op == w->sent.next ? cw_plugin_read_response(body, op->call->arena, &outcome)
                                 : CW_PARSE;
         if (rc == CW_PARSE) {
@@ -706,7 +714,7 @@ static void on_grace_expired(cw_deadline *d)
     cw_worker *w = CW_CONTAINER(d, cw_worker, grace);
     const cw_plugin_op *stuck = w->sent.next;
     uint64_t id = stuck->id;
-    /* It may have ended a moment ago, and the calls behind it may be running. */
+    /* The call may have ended a moment ago, and a later one may be running. */
     cw_frames_drain(&w->frames);
     if (w->state != CW_WORKER_READY || w->sent.next != stuck || stuck->id != id)
         return;
@@ -739,7 +747,7 @@ static void watch(cw_plugin_scheduler *part, cw_deadline_list *list, uint64_t ms
     cw_loop_watch(part->loop, list);
 }
 
-/* The part of this loop, made when there is none. NULL: out of memory. */
+/* The scheduler of this loop, made if it has none. NULL: out of memory. */
 static cw_plugin_scheduler *part_get(cw_plugin *p, cw_loop *loop)
 {
     cw_plugin_scheduler *part = p->parts[loop->index];
@@ -805,7 +813,7 @@ static void drop_op(cw_plugin_scheduler *part, cw_plugin_op *op)
     op_free(part, op);
 }
 
-/* Forget the calls of a ring without a word to their sinks. */
+/* Drop the calls of a ring without calling their sinks. */
 static void drop(cw_plugin_scheduler *part, cw_plugin_op *ring)
 {
     while (ring->next != ring) {
@@ -844,7 +852,7 @@ static void close_scheduler(cw_plugin_scheduler *part, bool now)
         cw_deadline_clear(&w->idle);
         drop(part, &w->sent);
         w->n_sent = 0;
-        /* One that is dead or closed was counted when that happened. */
+        /* A worker that is dead or closed has left the gauge already. */
         if (w->state < CW_WORKER_DEAD)
             uncount_worker(part);
         cw_worker_close(w, now);

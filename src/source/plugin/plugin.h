@@ -13,18 +13,18 @@
  * sent to it but not started are sent to another one. A cancelled call gets a
  * frame, and its worker is killed when that does not end it.
  *
- * Calls of a method that keeps crashing are rejected at once and cost nothing. A
- * death while a call runs is blamed on the call's method, and the worker is
- * replaced at once; a death at start or while idle is blamed on the plugin, and the
- * next start waits, 100 ms at first, twice as long each time. After CW_PLUGIN_DEATHS
+ * Calls of a method that keeps crashing are rejected before they reach a worker. A
+ * death while a call runs counts against the call's method, and the worker is
+ * replaced immediately; a death at start or while idle counts against the plugin, and
+ * the next start waits, 100 ms at first, twice as long each time. After CW_PLUGIN_DEATHS
  * deaths within CW_PLUGIN_DEATHS_MS, over all loops and with no call of the plugin
  * succeeding in between, the method or the plugin is paused: calls are rejected with
- * CW_FAULT_UNAVAILABLE, but for one now and then that is let through to try (the
- * pause doubles while that dies too). So one method that crashes its workers never
- * makes another one fail, and while there is healthy traffic nothing is paused at
- * all. A worker that we kill after a cancel does not count as a death: clients that leave
- * must not be able to pause a method, and a method that hangs slows itself down.
- * Nor is a process that the system would not start: calls wait for it, with the
+ * CW_FAULT_UNAVAILABLE, except for a trial call after each pause (if that dies too,
+ * the pause doubles). So one method that crashes its workers never makes another one
+ * fail, and healthy traffic prevents all pauses. A worker that Causeway kills after a
+ * cancel does not count as a death: clients that leave must not be able to pause a
+ * method, and a method that hangs slows itself down.
+ * Neither does a process that the system did not start: calls wait for it, with the
  * same growing pauses, for as long as a worker may take to load.
  *
  * Threads: as source.h; cw_plugin_load on the main loop's thread.
@@ -60,11 +60,11 @@ typedef struct cw_plugin_opts {
     uint64_t memory;         /* RLIMIT_AS of a worker; 0: no limit */
     uint32_t files;          /* RLIMIT_NOFILE of a worker */
     size_t frame_size;       /* largest frame either way */
-    cw_change_sink *change;  /* what plugins tell of their own accord; may be NULL */
+    cw_change_sink *change;  /* gets notifications that belong to no call; may be NULL */
     cw_schema_policy policy; /* how schemas are read */
     cw_event_hub *events;    /* borrowed; NULL: plugins have no events */
     cw_config *config; /* has those that are published; a load takes a reference. May be NULL */
-    struct cw_accounts *accounts; /* borrowed; NULL: there are no logins */
+    struct cw_accounts *accounts; /* borrowed; NULL: no logins */
 } cw_plugin_opts;
 
 /* The result of a load: `source` with one reference, or NULL and the reasons, for the log: each
@@ -79,20 +79,19 @@ typedef struct cw_plugin_loaded {
 typedef void (*cw_plugin_loaded_fn)(const cw_plugin_loaded *loaded, void *ctx);
 
 /* Load the file at `path` under `name`: copy it, start a worker on `loop` (the main one), ask it to
- * describe itself, and call fn(…, ctx) later, exactly once, on that loop. Fails at once, without a
- * call of fn, when the file cannot be read or the worker cannot be asked for (CW_NOMEM, CW_LIMIT:
- * for want of memory or descriptors). *ret_job (may be NULL) can be given to cw_plugin_load_cancel
- * until fn was called. */
+ * describe itself, and call fn(…, ctx) later, exactly once, on that loop. Fails immediately,
+ * without a call of fn, when the file cannot be read or the worker cannot be requested (CW_NOMEM,
+ * CW_LIMIT: for want of memory or descriptors). *ret_job (may be NULL) can be given to
+ * cw_plugin_load_cancel until fn was called. */
 typedef struct cw_plugin_job cw_plugin_job;
 CW_MUST_USE cw_code cw_plugin_load(cw_loop *loop, const cw_plugin_opts *opts, cw_str name,
                                    const char *path, cw_plugin_loaded_fn fn, void *ctx,
                                    cw_plugin_job **ret_job, cw_err *err);
 void cw_plugin_load_cancel(cw_plugin_job *job);
 
-/* Append all that is wrong with the description of a plugin: of its marks, its schemas, and
- * defaults that their schema does not accept. A line each, with the plugin's name in front and '\n'
- * behind. `description` may be that of a plugin with other mistakes ("partial" of $/failed).
- * CW_NOMEM. */
+/* Append all errors in the description of a plugin: in its marks, its schemas, and defaults that
+ * their schema does not accept. A line each, with the plugin's name in front and '\n' behind.
+ * `description` may be that of a plugin with other mistakes ("partial" of $/failed). CW_NOMEM. */
 CW_MUST_USE cw_code cw_plugin_declaration_errors(cw_str name, const cw_json *description,
                                                  const cw_schema_policy *policy, cw_buf *out);
 

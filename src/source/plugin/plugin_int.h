@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* plugin_int.h - what the files of a plugin share.
+/* plugin_int.h - types and functions that the files of a plugin share.
  *
- *     plugin.c   the source; its schedulers, one per loop; what workers report
- *     frames.c   requests and answers as bytes
+ *     plugin.c   the source; its schedulers, one per loop; reports of workers
+ *     frames.c   requests and responses as bytes
  *     worker.c   one host process with its socket
- *     breaker.c  when to refuse
+ *     breaker.c  when to reject calls
  *     load.c     from a file to a source
  */
 #ifndef CW_SOURCE_PLUGIN_PLUGIN_INT_H
@@ -18,17 +18,18 @@
 #include "source/breaker.h"
 #include "source/plugin/plugin.h"
 
-/* Quick calls that are sent to one worker at once, and how long they may take together: the last
- * one waits for the others. Fewer but larger batches mean fewer switches between processes. */
+/* Maximum of quick calls that one worker has at a time, and of the time that they may take
+ * together: the last one waits for the others. Fewer but larger batches mean fewer process
+ * switches. */
 #define CW_PLUGIN_DEPTH 32u
 #define CW_PLUGIN_AHEAD_NS 8000000u
-/* A method is quick when no call took longer lately, and it was called so often. */
+/* A method is quick if it was called so often, and no recent call took longer. */
 #define CW_PLUGIN_QUICK_NS 1000000u
 #define CW_PLUGIN_QUICK_CALLS 8u
-/* So long after calls of two callers one worker is kept from the calls of a single caller. */
+/* After calls of two callers, one worker is withheld from a busy caller for this time. */
 #define CW_PLUGIN_RESERVE_MS 600000u
 #define CW_PLUGIN_CALLER_MAX 64u
-/* Callers that are looked at, in turn, for a call that a worker can take, beside one per worker. */
+/* Maximum of callers that are tried for a call that a worker can take, beside one per worker. */
 #define CW_PLUGIN_MAX_CALLERS_TRIED 16u
 /* From the end of a worker's socket to its exit: half of the 50 ms that a failed call may take. */
 #define CW_PLUGIN_LINGER_MS 25u
@@ -45,7 +46,7 @@ typedef struct cw_worker cw_worker;
 #define CW_WORKER_BREAKER_PLUGIN UINT32_MAX /* a death that no method is to blame for */
 
 typedef struct cw_worker_breaker {
-    pthread_mutex_t lock; /* taken when something is wrong, never by an ordinary call */
+    pthread_mutex_t lock; /* taken while deaths count, never by an ordinary call */
     cw_breaker plugin;
     cw_breaker *methods;
     size_t n_methods;
@@ -56,7 +57,7 @@ typedef struct cw_worker_breaker {
 /* `methods` is zeroed memory that outlives the breaker. */
 void cw_worker_breaker_init(cw_worker_breaker *b, cw_breaker *methods, size_t n);
 void cw_worker_breaker_done(cw_worker_breaker *b);
-/* NULL: the call may begin. Else what is paused: "plugin" or "method". */
+/* NULL: the call may begin. Else the paused part: "plugin" or "method". */
 const char *cw_worker_breaker_refuses(cw_worker_breaker *b, uint32_t method, uint64_t now);
 void cw_worker_breaker_on_death(cw_worker_breaker *b, uint32_t method, uint64_t now);
 void cw_worker_breaker_on_success(cw_worker_breaker *b, uint32_t method);
@@ -95,11 +96,11 @@ typedef enum cw_worker_state {
 /* None of them is called by cw_worker_start; only on_closed after cw_worker_close. */
 typedef struct cw_worker_ops {
     void (*on_ready)(cw_worker *w);
-    /* It could not load the plugin: one problem a line, and what else can be checked of its
-     * description (or NULL). on_dead follows. */
+    /* It could not load the plugin: one problem a line, and the part of the description that can be
+     * checked, or NULL. on_dead follows. */
     void (*on_failed)(cw_worker *w, cw_str problems, const cw_json *partial);
     void (*on_frame)(cw_worker *w, uint64_t id, cw_str body);
-    /* It is gone, as w->detail says, and all that it wrote before has been heard. It is closed
+    /* It has ended, and w->detail has the reason. All that it sent before was handled. It is closed
      * afterwards. */
     void (*on_dead)(cw_worker *w);
     /* The memory may be freed. */
@@ -116,13 +117,13 @@ struct cw_plugin_op {
     cw_plugin_op *prev, *next; /* in the ring of its worker, of part->again or of part->over */
     cw_fair_item place;        /* in part->waiting */
     uint64_t owner;            /* the widest group of its caller; 0: a quick call of the only one */
-    cw_source_call *call;      /* NULL: cancelled, its answer is still to come */
+    cw_source_call *call;      /* NULL: cancelled, its response is still to come */
     cw_worker *worker;         /* NULL: not sent */
     uint64_t id;               /* on the worker's socket */
     uint64_t began_ns;         /* when it was first in line */
     uint32_t method;           /* index */
     bool is_quick;
-    bool is_over; /* in part->over: only to be told */
+    bool is_over; /* in part->over: its end is to be reported */
     cw_fault fault;
     const char *message;
 };
@@ -147,10 +148,10 @@ struct cw_worker {
     bool is_late; /* it did not load in time */
     bool was_ready;
     bool ran_out; /* the system killed it, as it does when memory runs out */
-    bool killed;  /* by us, because a cancelled call did not end */
+    bool killed;  /* by Causeway, because a cancelled call did not end */
     cw_deadline wait;
     char detail[256];
-    /* The part's. */
+    /* Used by the scheduler. */
     cw_deadline grace, idle;
     cw_plugin_op sent; /* ring, oldest first: the first one runs */
     uint32_t n_sent, n_slow;
@@ -163,10 +164,10 @@ void cw_worker_timers_done(cw_worker_timers *t, cw_loop *loop);
 CW_MUST_USE cw_code cw_worker_start(cw_worker *w, cw_plugin *p, cw_loop *loop,
                                     cw_worker_timers *timers, const cw_worker_ops *ops,
                                     cw_err *err);
-/* It broke the protocol: dead. */
+/* It violated the protocol: on_dead is called, and it is closed. */
 void cw_worker_fail(cw_worker *w, const char *why);
-/* End it: by closing its socket, and a kill when it does not exit; with `now` at once. May be
- * called again with `now`. */
+/* End it: close its socket, and kill it if it does not exit; with `now` immediately. May be called
+ * again with `now`. */
 void cw_worker_close(cw_worker *w, bool now);
 
 /* ---- a loop's part ---- */
@@ -185,11 +186,11 @@ struct cw_plugin_scheduler {
     uint32_t n_starting;
     cw_fair_queue waiting;
     cw_plugin_op again; /* ring: calls of a worker that died, which come before those that wait */
-    cw_plugin_op over;  /* ring: failed, to be told */
+    cw_plugin_op over;  /* ring: failed, to be reported */
     cw_deferred over_later;
     cw_plugin_op *pool;    /* free ones, through next */
     uint64_t others_until; /* ms of the loop; 0: all calls were of one caller so far */
-    uint32_t n_last;       /* bytes of `last`, the caller of the last call; 0: there was none */
+    uint32_t n_last;       /* bytes of `last`, the caller of the last call; 0: none */
     char last[CW_PLUGIN_CALLER_MAX];
     uint32_t n_calls; /* of all states, cancelled ones not counted */
     cw_worker_timers timers;
@@ -208,13 +209,13 @@ struct cw_plugin_scheduler {
 CW_MUST_USE cw_code cw_plugin_send_call(cw_worker *w, uint64_t id, const cw_source_call *call);
 void cw_plugin_send_cancel(cw_worker *w, uint64_t id);
 CW_MUST_USE cw_code cw_plugin_send_discover(cw_worker *w, uint64_t id);
-/* Whether a frame is a notification and no answer. */
+/* Whether a frame is a notification and no response. */
 bool cw_plugin_is_notification(cw_str body);
-/* Read an answer into the arena. CW_PARSE: it is none; CW_NOMEM, CW_LIMIT. */
+/* Read a response into the arena. CW_PARSE: it is none; CW_NOMEM, CW_LIMIT. */
 CW_MUST_USE cw_code cw_plugin_read_response(cw_str body, cw_arena *arena, cw_outcome *ret);
 /* The same without a copy of the body, which must live as long as the outcome. */
 CW_MUST_USE cw_code cw_plugin_parse_in_place(cw_str body, cw_arena *arena, cw_outcome *ret);
-/* Hand a notification to the sink, as far as the call wants it. NULL: the call was cancelled, and
+/* Pass a notification to the sink, if the call has asked for it. `call` NULL: it was cancelled, and
  * only its log lines count. `method` is its id. CW_PARSE: it is none. `arena` is reset. */
 CW_MUST_USE cw_code cw_plugin_read_notification(const cw_plugin *p, cw_str body,
                                                 const cw_source_call *call, cw_str method,

@@ -3,9 +3,9 @@
  *
  *     STARTING --$/ready--> READY --end of its socket--> ENDING --exit--> DEAD --> CLOSED
  *
- * Three things may be open, in any combination: the start that was asked for, the
- * socket and the process. The memory may go when none is. The end of the socket
- * comes a moment before the exit, which tells why; so the exit is awaited, briefly.
+ * Three things may be open, in any combination: the requested start, the socket and
+ * the process. The memory may be freed when none is. The socket ends a moment before
+ * the exit, which has the reason. So the exit is awaited, briefly.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "metrics/process.h"
 #include "source/plugin/plugin_int.h"
 
-/* Room for requests that the socket does not take at once, besides one of the largest. */
+/* Room for requests that the socket cannot take immediately, besides one of the largest. */
 #define QUEUE_BYTES (1024u * 1024u)
 
 static void check_closed(cw_worker *w)
@@ -51,7 +51,7 @@ CW_PRINTF(2, 3) static void die(cw_worker *w, const char *fmt, ...)
 
 /* ---- the process ---- */
 
-/* The descriptors that the process has by now, or never will. */
+/* Close the descriptors of the process: it has copies by now, or was not started. */
 static void close_given(cw_worker *w)
 {
     close(w->host_fd);
@@ -87,7 +87,7 @@ static void on_child_exit(cw_child *child, int status, void *ctx)
         return;
     }
     w->ran_out = !w->killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    /* Answers that it wrote before it died count. */
+    /* Responses that it sent before it died count. */
     cw_frames_drain(&w->frames);
     char text[64];
     die(w, "%s%s", w->frames.in.n ? "ended inside a frame, " : "",
@@ -259,7 +259,7 @@ static cw_code make_pair(int *ret_ours, int *ret_theirs, cw_err *err)
         return errno == EMFILE || errno == ENFILE
                    ? cw_fail(err, CW_LIMIT, "socketpair: %s", strerror(errno))
                    : cw_fail_errno(err, errno, "socketpair");
-    /* Theirs stays blocking: the host waits in read. */
+    /* The other end stays blocking: the host waits in read. */
     if (fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0) {
         int errnum = errno;
         close(fds[0]);

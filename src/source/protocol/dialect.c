@@ -11,7 +11,7 @@ typedef enum error_style {
     ERROR_OBJECT, /* {"code":…,"message":…,"data":…} */
     ERROR_ANY,    /* any value that is not null */
     ERROR_CLASS,  /* {"class":…,"desc":…} */
-    ERROR_WORD,   /* `result` is "success", or else what went wrong */
+    ERROR_WORD,   /* `result` is "success", or else the error */
 } error_style;
 
 /* The members of a message that all dialects have in some way. */
@@ -29,16 +29,16 @@ typedef enum member {
 /* Their values in one message; NULL: the message has no such member. */
 typedef const cw_json *member_values[N_MEMBERS];
 
-/* No key of a document: it is not UTF-8. */
+/* Equals no key of a document, since it is not UTF-8. */
 #define MEMBER_NONE CW_STR_INIT("\xff")
 
 struct cw_dialect {
     const char *name;
-    const char *version; /* of "jsonrpc", in requests and answers; NULL: there is none */
+    const char *version; /* of "jsonrpc", in requests and responses; NULL: none */
     cw_str names[N_MEMBERS];
     const char *params;
     error_style errors;
-    bool is_exclusive; /* an answer has one of result and error, not both with a value */
+    bool is_exclusive; /* a response has one of result and error, not both with a value */
     bool needs_params; /* a request always has them */
     bool is_mcp;
 };
@@ -52,7 +52,7 @@ struct cw_dialect {
 #define VERSION CW_STR_INIT("jsonrpc")
 
 static const cw_dialect dialects[] = {
-    /* Mopidy names its events so. */
+    /* "event" is a member of Mopidy's notifications. */
     {.name = "2.0",
      .version = "2.0",
      .names = NAMES("id", "result", "error", VERSION, "method", CW_STR_INIT("event"), MEMBER_NONE),
@@ -101,7 +101,7 @@ const char *cw_dialect_names(void)
     return "2.0, 1.0, qmp, transmission, mcp";
 }
 
-/* ---- out ---- */
+/* ---- requests ---- */
 
 cw_code cw_request_template_make(const cw_protocol_opts *protocol, cw_str method, cw_arena *arena,
                                  cw_request_template *ret, cw_err *err)
@@ -122,7 +122,7 @@ cw_code cw_request_template_make(const cw_protocol_opts *protocol, cw_str method
     return CW_OK;
 }
 
-/* {"jsonrpc":"2.0","id":7 without what follows; the texts of the table are short. */
+/* Write {"jsonrpc":"2.0","id":7, the begin of a request. The texts of the table are short. */
 static size_t write_head(const cw_protocol_opts *protocol, uint64_t id,
                          char room[CW_REQUEST_TEMPLATE_ROOM])
 {
@@ -156,8 +156,8 @@ void cw_request_template_write(const cw_protocol_opts *protocol, const cw_reques
     pieces[3] = CW_STR("}");
 }
 
-/* The method's text begins with a comma, which now has nothing before it but, in one dialect, the
- * version, and in another an id that is null. */
+/* The text of the method begins with a comma. The comma goes, unless a version or an id that is
+ * null stays before it. */
 void cw_request_template_drop_id(const cw_protocol_opts *protocol,
                                  cw_str pieces[CW_REQUEST_TEMPLATE_PIECES])
 {
@@ -171,7 +171,7 @@ void cw_request_template_drop_id(const cw_protocol_opts *protocol,
     }
 }
 
-/* ---- in ---- */
+/* ---- incoming messages ---- */
 
 static bool is_null(const cw_json *v)
 {
@@ -183,7 +183,7 @@ static bool read_id(const cw_protocol_opts *protocol, const cw_json *v, uint64_t
     if (protocol->string_ids)
         return cw_json_is(v, CW_JSON_STRING) && cw_str_to_u64(cw_json_text(v), ret);
     const uint32_t other = CW_JSON_FRACTION | CW_JSON_EXPONENT | CW_JSON_NEGATIVE;
-    if (CW_LIKELY(cw_json_is(v, CW_JSON_NUMBER) && !(v->meta & other))) /* as we sent it */
+    if (CW_LIKELY(cw_json_is(v, CW_JSON_NUMBER) && !(v->meta & other))) /* as it was sent */
         return cw_str_to_u64(cw_json_text(v), ret);
     return v && cw_json_to_u64(v, ret);
 }
@@ -261,12 +261,12 @@ void cw_dialect_reply(const cw_protocol_opts *protocol, const cw_json *request_i
 /* ---- responses ---- */
 
 #define LATE_MAX 64u
-#define LOOKED_AT 65536u /* for what a session has, before the rest is cut off */
+#define LOOKED_AT 65536u /* bytes that are kept for the search for secrets of the session */
 #define DETAIL_BODY 200u
 #define DETAIL_MESSAGE 2000u
 #define SHOWN_MESSAGE (4u * CW_REMOTE_MESSAGE_MAX) /* of which one line is shown */
 
-/* Texts in the arena; where it is full, one that needs no memory. */
+/* A text in the arena; if that is full, a constant one. */
 #define TEXT(arena, ...) text_or(cw_arena_printf((arena), __VA_ARGS__))
 
 static cw_str text_or(const char *text)
@@ -280,7 +280,7 @@ static void fail(cw_outcome *ret, cw_fault fault, cw_str message, cw_str detail)
         .kind = CW_OUTCOME_FAILED, .fault = fault, .message = message, .detail = detail};
 }
 
-/* A response, and the secrets that must not be repeated from it. */
+/* A response, and the secrets that have to be removed from it. */
 typedef struct response {
     const cw_protocol_opts *protocol;
     cw_str service;
@@ -288,7 +288,7 @@ typedef struct response {
     cw_arena *arena;
 } response;
 
-/* The service's words without our secrets; .p is NULL without memory. */
+/* Text of the service without secrets; .p is NULL without memory. */
 static cw_str hide(const response *j, cw_str text, size_t max)
 {
     cw_str exposed = cw_secrets_hide_begin(j->protocol->secrets, text, max + LOOKED_AT, j->arena);
@@ -300,7 +300,7 @@ static void fail_nomem(cw_outcome *ret)
     fail(ret, CW_FAULT_NOMEM, CW_STR("There is not enough memory for the answer."), CW_STR(""));
 }
 
-/* ---- no answer ---- */
+/* ---- no response ---- */
 
 static void parse_end(cw_str service, const cw_upstream_reply *reply, cw_arena *arena,
                       cw_outcome *ret)
@@ -343,7 +343,7 @@ static void parse_end(cw_str service, const cw_upstream_reply *reply, cw_arena *
          detail);
 }
 
-/* ---- an answer that is no JSON-RPC ---- */
+/* ---- responses that are no JSON-RPC ---- */
 
 const char *cw_dialect_auth_hint(const cw_protocol_opts *protocol, unsigned status)
 {
@@ -376,7 +376,7 @@ static void fail_protocol(const response *j, const char *reason, cw_outcome *ret
              detail);
         return;
     }
-    /* These say that it did not look at the request; the others leave that open. */
+    /* With these the service has not processed the request. With others it may have. */
     bool away = answer->status == 429 || answer->status == 503;
     fail(ret, away ? CW_FAULT_UNAVAILABLE : CW_FAULT_PROTOCOL,
          TEXT(arena, "The service '%.*s' answered with HTTP status %u%s.", CW_STR_ARG(service),
@@ -384,10 +384,11 @@ static void fail_protocol(const response *j, const char *reason, cw_outcome *ret
          detail);
 }
 
-/* ---- an answer ---- */
+/* ---- responses that are JSON-RPC ---- */
 
-/* By exchange ids mean nothing; but one that we gave to a request shortly before says that the
- * connection is out of step. (There are services that say 1 whatever they are asked.) */
+/* Whether a response belongs to an earlier request of the connection. If responses are matched by
+ * exchange, ids need not match: some services always return 1. But the id of a recent request shows
+ * that the connection is out of step. */
 static bool is_late(const cw_protocol_opts *protocol, const member_values found, uint64_t id)
 {
     const cw_json *v = found[MEMBER_ID];
@@ -396,7 +397,7 @@ static bool is_late(const cw_protocol_opts *protocol, const member_values found,
            id - got <= LATE_MAX;
 }
 
-/* NULL, or what is wrong. */
+/* NULL, or why the id does not match. */
 static const char *check_id(const cw_protocol_opts *protocol, const cw_json *v, uint64_t id,
                             bool is_error)
 {
@@ -455,7 +456,7 @@ static cw_str text_of(const cw_json *v)
     return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
 }
 
-/* Words that say nothing of this call: where `data` is a text, that does. */
+/* Whether a message is a fixed text of the specification. Then the reason may be in `data`. */
 static bool is_generic(cw_str message)
 {
     static const char *const words[] = {"Parse Error",    "Invalid Request", "Method Not Found",
@@ -527,8 +528,8 @@ static cw_str add_reason(const said *s, cw_arena *arena)
     return s->message.n ? cw_str_from(both) : reason;
 }
 
-/* For the log: what the service said, or where that has a secret, however it is spelled there, no
- * more than its message without it. */
+/* The error of the service, for the log. If it has a secret, in any spelling, then only its message
+ * with the secret replaced. */
 static cw_str original_of(const response *j, const cw_json *error, const said *s)
 {
     bool is_clean = cw_sanitize_has_no_secret(j->protocol->secrets, error) &&
@@ -539,7 +540,7 @@ static cw_str original_of(const response *j, const cw_json *error, const said *s
     return cw_str_make(all.p, all.n < DETAIL_MESSAGE ? all.n : DETAIL_MESSAGE);
 }
 
-/* The data that callers may see; NULL: nothing of it. */
+/* The data that callers may see; NULL: none. */
 static const cw_json *safe_data(const response *j, const cw_json *data)
 {
     bool is_free = !is_null(data) && cw_sanitize_has_no_secret(j->protocol->secrets, data) &&

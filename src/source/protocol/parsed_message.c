@@ -34,7 +34,7 @@ cw_parsed_message *cw_parsed_message_ref(cw_parsed_message *m)
 
 void cw_parsed_message_unref(cw_parsed_message *m)
 {
-    /* Acquire and release: the last one to leave frees what the others have read. */
+    /* Acquire and release: the last thread frees memory that the others have read. */
     if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
         return;
     cw_arena_done(&m->arena);

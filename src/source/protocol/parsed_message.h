@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* parsed_message.h - one message of a stream, copied once and parsed once.
  *
- * The thread that receives the message makes it. It then passes, as a whole, to the loop of the
- * call that it answers. Every outcome that is made of it holds a reference.
+ * The thread that receives the message makes it. It then passes, as a whole, to the loop of its
+ * call. Every outcome that is made of it holds a reference.
  *
  *     cw_parsed_message *m = cw_parsed_message_new(bytes);
  *     rc = cw_parsed_message_parse(m, max_memory, &err);      m->root
@@ -28,8 +28,8 @@ typedef struct cw_parsed_message {
     char *text;          /* behind this; may be changed before it is parsed */
     const cw_json *root; /* NULL until it is parsed */
     cw_arena arena;      /* of the document */
-    /* Begins the document's memory: a message passes between threads, and memory that another
-     * thread frees is dear. A small document needs no more than this. */
+    /* The begin of the document's memory: a message passes between threads, and memory that another
+     * thread frees is expensive. A small document needs no more than this. */
     _Alignas(CW_ARENA_ALIGN) char room[512];
 } cw_parsed_message;
 
@@ -40,7 +40,7 @@ CW_MUST_USE cw_code cw_parsed_message_parse(cw_parsed_message *m, size_t max_mem
 cw_parsed_message *cw_parsed_message_ref(cw_parsed_message *m);
 /* NULL is fine. */
 void cw_parsed_message_unref(cw_parsed_message *m);
-/* Keep a reference until the arena is reset. CW_NOMEM, CW_LIMIT: there is none. */
+/* Keep a reference until the arena is reset. CW_NOMEM, CW_LIMIT: none is kept. */
 CW_MUST_USE cw_code cw_parsed_message_hold(cw_parsed_message *m, cw_arena *arena);
 
 #endif

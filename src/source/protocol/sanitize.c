@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sanitize.c - stack traces and paths are cut out of errors.
  *
- * Stack traces and file paths tell an attacker how a service is built and a
- * language model nothing that it can use. Found by what they look like, so some
- * will pass and some harmless text will be cut; the log has the original, but for our
- * secrets.
+ * Stack traces and file paths show an attacker how a service is built, and are of no use to a
+ * language model. They are found by their form, so some will pass and some harmless text will be
+ * cut. The log has the original without secrets.
  */
 #include "source/protocol/sanitize.h"
 
@@ -160,7 +159,7 @@ static bool is_control(char c)
     return (unsigned char)c < ' ' || c == 0x7f;
 }
 
-/* Without what could never be shown. */
+/* The first line, cut to the bytes that can be in a message. */
 static cw_str first_line(cw_str s)
 {
     size_t n = 0;

@@ -17,10 +17,9 @@
  * when there is no memory. */
 cw_str cw_sanitize_message(cw_str message, cw_arena *arena);
 /* Data that is fit for callers: `data` itself where nothing had to be changed, else a copy in the
- * arena. NULL: it is too large, nothing is left of it, or there is no memory. */
+ * arena. NULL: it is too large, nothing is left of it, or no memory. */
 const cw_json *cw_sanitize_data(const cw_json *data, cw_arena *arena);
-/* Whether none of our secrets (NULL: there are none) is in a text of it, or in how it is written.
- */
+/* Whether none of the secrets (NULL: none) is in a text of the data, or in its spelling. */
 bool cw_sanitize_has_no_secret(const cw_secrets *secrets, const cw_json *data);
 
 #endif

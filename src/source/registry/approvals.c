@@ -11,7 +11,7 @@ void cw_sources_free_approvals(cw_sources *s)
     free(s->unapproved);
 }
 
-/* Without a lock on one side, all of them are. */
+/* Whether the approved definitions of a service differ. Without a lock on one side, they all do. */
 static bool is_concerned(const cw_registry_item *item, const cw_lock *old, const cw_lock *now)
 {
     cw_str name = cw_str_from(item->name);

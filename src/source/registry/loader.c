@@ -28,18 +28,37 @@ static const char *state_of(const cw_registry_item *item)
     return item->is_stale ? "stale" : "ready";
 }
 
-/* That of its calls came after that of its last load. */
+/* The problem of its calls is newer than that of its last load. */
 static cw_str problem_of(const cw_registry_item *item)
 {
-    return cw_str_from(item->trouble ? item->trouble : item->problem);
+    if (item->trouble)
+        return cw_str_from(item->trouble);
+    return cw_str_from(item->problem ? item->problem : item->left_out);
 }
 
-static uint32_t count_tools(const cw_source *source)
+/* What clients see of it. */
+static cw_snapshot_counts counts_of(const cw_registry_item *item)
 {
-    uint32_t n = 0;
-    for (size_t i = 0; source && i < source->n_methods; i++)
-        n += source->methods[i].mark != NULL;
-    return n;
+    const cw_source *source = item->source;
+    bool has_less = source && source == item->published && item->left_out;
+    if (!source)
+        return (cw_snapshot_counts){0};
+    return cw_snapshot_count(has_less ? item->all->last : NULL, source->methods, source->n_methods);
+}
+
+void cw_sources_count(const cw_sources *s, const cw_snapshot *snapshot, size_t *ret_tools,
+                      size_t *ret_methods)
+{
+    size_t n;
+    const cw_entry *entries = cw_snapshot_entries(snapshot, &n);
+    *ret_tools = *ret_methods = 0;
+    for (size_t i = 0; i < n; i++) {
+        const cw_source *source = entries[i].method->source;
+        if (source == s->builtin.source || source == s->builtin.published)
+            continue;
+        *ret_methods += 1;
+        *ret_tools += entries[i].tool_name.n > 0;
+    }
 }
 
 static void save(const cw_registry_item *item)
@@ -53,7 +72,7 @@ static void save(const cw_registry_item *item)
         .at_ms = cw_clock_wall_ms(),
         .since_ms = item->since_ms,
         .refreshed_ms = item->refreshed_ms,
-        .tools = count_tools(item->source),
+        .tools = counts_of(item).tools,
         .methods = item->n_found,
         .withheld = item->n_withheld,
         .problem = problem_of(item),
@@ -83,22 +102,15 @@ static void add_zeros(const cw_registry_item *item)
     cw_metrics_add(item->path ? CW_METRIC_PLUGIN_EXITS : CW_METRIC_RESULTS, slot, 0, 0, 0);
 }
 
-static void count_exposed(const cw_source *source, uint32_t ret[CW_EXPOSED_KINDS])
-{
-    for (size_t i = 0; source && i < source->n_methods; i++) {
-        if (source->methods[i].exposed)
-            ret[source->methods[i].exposed->kind]++;
-    }
-}
-
 static void write_report(const cw_registry_item *item, cw_source_report *ret)
 {
+    const cw_snapshot_counts counts = counts_of(item);
     *ret = (cw_source_report){.name = cw_str_from(item->name),
                               .is_plugin = item->path != NULL,
                               .state = item->state,
                               .since_ms = item->since_ms,
                               .refreshed_ms = item->refreshed_ms,
-                              .tools = count_tools(item->source),
+                              .tools = counts.tools,
                               .methods = item->n_found,
                               .withheld = item->n_withheld,
                               .approved_ms = item->approved_ms,
@@ -110,12 +122,12 @@ static void write_report(const cw_registry_item *item, cw_source_report *ret)
     }
     if (!ret->state)
         ret->state = "loading";
-    count_exposed(item->source, ret->exposed);
+    memcpy(ret->exposed, counts.exposed, sizeof ret->exposed);
     if (item->shared)
         ret->protocol = cw_shared_conn_protocol(item->shared);
 }
 
-/* One that is gone is in no state. */
+/* A service that is gone is in no state. */
 static void set_metrics(const cw_registry_item *item)
 {
     static const char *const states[] = {"ready", "stale", "down", "broken", "withheld", "loading"};
@@ -153,11 +165,14 @@ static void record(cw_registry_item *item, bool must_save)
 
 static void count(cw_sources *s)
 {
-    unsigned ready = 0, stale = 0, down = 0, withheld = 0, plugins = 0;
+    unsigned ready = 0, stale = 0, down = 0, withheld = 0, plugins = 0, failed = 0;
     for (const cw_registry_item *item = s->items; item; item = item->next) {
         if (cw_metrics_is_on())
             set_metrics(item);
-        plugins += item->path && item->source;
+        bool is_plugin = item->path && !item->is_gone;
+        bool is_used = item->source && !item->is_left_out;
+        plugins += is_plugin && is_used;
+        failed += is_plugin && !is_used && item->tried;
         if (!item->remote || item->is_gone || !item->state)
             continue;
         bool is_ready = strcmp(item->state, "ready") == 0;
@@ -174,13 +189,18 @@ static void count(cw_sources *s)
     atomic_store(&s->opts.health->down, down);
     atomic_store(&s->opts.health->withheld, withheld);
     atomic_store(&s->opts.health->plugins, plugins);
+    atomic_store(&s->opts.health->failed, failed);
 }
 
+/* `others` are lines that operators need as well, and no failure of the load. */
 static void on_loaded(cw_registry_item *item, cw_str problem, cw_str others)
 {
-    cw_str reported = problem.n ? problem : others;
+    CW_CLEANUP(cw_buf_done) cw_buf lines;
+    cw_buf_init(&lines, CW_BUF_MAX);
+    cw_buf_printf(&lines, "%.*s%s%.*s", CW_STR_ARG(problem), problem.n && others.n ? "\n" : "",
+                  CW_STR_ARG(others));
     free(item->problem);
-    item->problem = reported.n ? cw_str_dup(reported) : NULL;
+    item->problem = lines.n ? cw_str_dup(cw_buf_str(&lines)) : NULL;
     if (!problem.n)
         item->refreshed_ms = cw_clock_wall_ms();
     add_zeros(item);
@@ -189,6 +209,34 @@ static void on_loaded(cw_registry_item *item, cw_str problem, cw_str others)
     item->tried = true;
     record(item, /* must_save= */ true);
     count(item->all);
+}
+
+/* The problems of one item, a line each; NULL: none, or no memory. */
+static char *left_out_of(const cw_registry_item *item, const cw_snapshot *catalogue,
+                         cw_registry_item *const *items)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf lines;
+    size_t n;
+    const cw_snapshot_problem *problems = cw_snapshot_problems(catalogue, &n);
+    cw_buf_init(&lines, CW_BUF_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (items[problems[i].offer] == item)
+            cw_buf_printf(&lines, "%s%.*s", lines.n ? "\n" : "", CW_STR_ARG(problems[i].text));
+    }
+    return lines.n && !lines.code ? cw_str_dup(cw_buf_str(&lines)) : NULL;
+}
+
+void cw_sources_note_left_out(cw_sources *s, cw_registry_item *const *items)
+{
+    for (cw_registry_item *item = s->items; item; item = item->next) {
+        char *lines = left_out_of(item, s->last, items);
+        /* The number of its tools was not known when it was loaded. */
+        bool must_save = lines || item->left_out;
+        free(item->left_out);
+        item->left_out = lines;
+        if (must_save && item->remote && !item->is_gone)
+            record(item, /* must_save= */ true);
+    }
 }
 
 static void on_retire_poll(uv_timer_t *timer)
@@ -220,7 +268,7 @@ void cw_sources_check_health(cw_sources *s)
 /* Notes about one source that are logged; the others are counted. */
 #define NOTES_MAX 100u
 #define OPEN_SHOWN 10u /* methods in one line */
-/* From an announcement of a service to asking it. */
+/* From an announcement of a service to its discovery. */
 #define ANNOUNCED_MS 200u
 /* Between two discoveries because of announcements, after the first ones: a service may send them
  * without end. */
@@ -266,12 +314,12 @@ static void on_retry(uv_timer_t *timer)
     arm_retry(s);
 }
 
-/* Ask a service again: some time from now, not all of them at once. */
+/* Set the time of the next discovery. A random part spreads the services over time. */
 static void refresh_later(cw_registry_item *item)
 {
     uint64_t ms = item->remote ? item->remote->refresh_ms : 0;
     uint32_t dice = 0;
-    /* The service may have announced another change while it was asked: that is sooner. */
+    /* The service may have announced another change during the discovery: that is sooner. */
     if (ms == 0 || item->is_gone || item->retry_at)
         return;
     (void)!cw_random_bytes(&dice, sizeof dice, NULL);
@@ -288,7 +336,7 @@ static void retry_later(cw_registry_item *item)
     if (pause > CW_SOURCES_RETRY_MAX_MS)
         pause = CW_SOURCES_RETRY_MAX_MS;
     item->pause_ms = pause;
-    /* Each more would be another failed login. */
+    /* Each further attempt would be another failed login. */
     if (item->is_refused)
         pause = CW_REMOTE_REFUSED_MS;
     item->retry_at = cw_loop_now(item->all->opts.loop) + pause;
@@ -394,7 +442,7 @@ static bool on_finding(const cw_lint_finding *finding, void *ctx)
     return true;
 }
 
-/* One line with the methods that every caller may use: nothing in them says so. */
+/* Log the methods that every caller may use, in one line: their definitions do not show it. */
 static void log_open(const cw_registry_item *item, const cw_source *source)
 {
     CW_CLEANUP(cw_buf_done) cw_buf names;
@@ -414,7 +462,7 @@ static void log_open(const cw_registry_item *item, const cw_source *source)
                CW_KV("methods", cw_buf_str(&names)));
 }
 
-/* Once for each load. Without memory for it the source is used all the same. */
+/* Log the findings of cw_lint about a source. A lack of memory for them is ignored. */
 static void log_notes(const cw_registry_item *item, const cw_source *source)
 {
     finding_log x = {.item = item};
@@ -433,8 +481,8 @@ static void log_notes(const cw_registry_item *item, const cw_source *source)
                CW_KV("source", cw_str_from(item->name)));
 }
 
-/* A service has announced other lists, and describes itself as before. It may know more of the
- * difference than its description shows, so that its clients are told. */
+/* A service has announced changed lists, and its description is the same. The change may be in
+ * parts that the description does not show, so clients are notified. */
 static void pass_announcement(const cw_registry_item *item, unsigned lists)
 {
     cw_change_sink *sink = item->all->opts.change;
@@ -442,16 +490,19 @@ static void pass_announcement(const cw_registry_item *item, unsigned lists)
         sink->tell(sink, &(cw_change){.lists = lists, .source = item->published});
 }
 
-/* Takes the reference. One that was never published has no part open and is just freed. A service
- * that describes itself as before has the same source, and nothing is published. */
+/* Takes the reference. A former source that was never published has no part open, and is freed. A
+ * service with the same description has the same source, and nothing is published. */
 static void succeeded(cw_registry_item *item, cw_source *source)
 {
     bool is_same = source == item->source && !item->must_replace;
     /* The file of a plugin or the configuration of a service has changed, or it is there again. */
     bool is_change = item->path || item->must_replace || !item->source;
-    log_notes(item, source);
+    if (source != item->source || !item->is_noted)
+        log_notes(item, source);
+    item->is_noted = true;
     cw_source_unref(item->source);
     item->source = source;
+    item->has_old_rules = item->has_old_rules || item->must_replace;
     item->must_replace = false;
     item->pause_ms = 0;
     if (!is_same)
@@ -489,8 +540,9 @@ static void after_load(cw_registry_item *item)
         cw_sources_load(item);
     }
     load_waiting(s);
+    count(s);
     cw_sources_check_settled(s);
-    /* A change is reported when it is published. */
+    /* After a change the waiters are called when it is published. */
     if (!s->is_dirty)
         cw_sources_call_waiters(s);
 }
@@ -513,12 +565,18 @@ static void take_shared(cw_registry_item *item, cw_shared_conn *shared)
         return;
     }
     cw_shared_conn_retire(
-        item->shared); /* what runs goes on until the source that uses it is gone */
+        item->shared); /* its calls continue until the source that uses it is gone */
     item->shared = shared;
 }
 
-static void log_warnings(const cw_registry_item *item, cw_str lines)
+/* Warnings are logged only if they differ: each discovery of a service has the same ones. */
+static void log_warnings(cw_registry_item *item, cw_str lines)
 {
+    uint64_t hash = lines.n ? cw_hash(lines) : 0;
+    bool is_known = item->is_noted && hash == item->warned;
+    item->warned = hash;
+    if (is_known)
+        return;
     for (cw_str rest = lines; rest.p;) {
         cw_str line = cw_str_cut(rest, '\n', &rest);
         if (line.n)
@@ -528,14 +586,14 @@ static void log_warnings(const cw_registry_item *item, cw_str lines)
 }
 
 /* The approved definitions are lost: the running source is dropped unless another replaces it. */
-static void check_lock(cw_registry_item *item, const cw_remote_loaded *loaded)
+static void check_lock(cw_registry_item *item, cw_str lock, bool has_source)
 {
-    item->is_withheld = loaded->lock.n > 0;
+    item->is_withheld = lock.n > 0;
     if (!item->is_withheld)
         return;
     cw_log(CW_LOG_ERROR, "sources", "every tool is withheld",
-           CW_KV("source", cw_str_from(item->name)), CW_KV("problem", loaded->lock));
-    item->must_replace = item->must_replace || (!loaded->source && item->source);
+           CW_KV("source", cw_str_from(item->name)), CW_KV("problem", lock));
+    item->must_replace = item->must_replace || (!has_source && item->source);
 }
 
 static void take_stamp(cw_registry_item *item, const cw_remote_loaded *loaded)
@@ -545,10 +603,10 @@ static void take_stamp(cw_registry_item *item, const cw_remote_loaded *loaded)
     item->approved_ms = loaded->approved_at;
 }
 
-/* The one that matters most, for people. */
+/* The lines for operators beside the problem: those of the lock, else the most important ones. */
 static cw_str other_lines(const cw_remote_loaded *loaded)
 {
-    if (loaded->lock.n || !loaded->source)
+    if (loaded->lock.n || loaded->problem.n)
         return loaded->lock;
     return loaded->missing.n ? loaded->missing : loaded->notice;
 }
@@ -559,7 +617,7 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
     item->remote_job = NULL;
     take_shared(item, loaded->shared);
     log_warnings(item, loaded->warnings);
-    check_lock(item, loaded);
+    check_lock(item, loaded->lock, loaded->source != NULL);
     take_stamp(item, loaded);
     item->is_refused = loaded->credentials == CW_REMOTE_CREDENTIALS_REFUSED;
     cw_remote_set_credentials(item->source, loaded->credentials);
@@ -584,7 +642,7 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
     after_load(item);
 }
 
-/* It says so itself; several announcements in a row are one. */
+/* The service announces a change. Several announcements in a row lead to one discovery. */
 static void on_announced(void *ctx, unsigned lists)
 {
     cw_registry_item *item = ctx;
@@ -603,20 +661,29 @@ static void on_announced(void *ctx, unsigned lists)
 
 /* ---- the begin of a load ---- */
 
+static cw_remote_approvals approvals_of(const cw_sources *s)
+{
+    return (cw_remote_approvals){.lock = s->approved,
+                                 .problem = s->unapproved
+                                                ? cw_str_from(s->unapproved)
+                                                : CW_STR("the approved definitions are not read "
+                                                         "yet")};
+}
+
 static cw_code begin(cw_registry_item *item, cw_err *err)
 {
     cw_sources *s = item->all;
     const char *file = item->remote ? item->remote->openrpc.p : item->path;
-    /* Before the file is read: what changes while it is read has another stamp. */
+    /* Before the file is read: a change during the reading gives it another id. */
     if (!file || !cw_file_id_read(file, &item->file_id))
         item->file_id = (cw_file_id){0};
     if (item->path)
         return cw_plugin_load(s->opts.loop, &s->plugin_opts, cw_str_from(item->name), item->path,
                               on_plugin, item, &item->plugin_job, err);
-    const cw_remote_approvals approvals = {
-        .lock = s->approved,
-        .problem = s->unapproved ? cw_str_from(s->unapproved)
-                                 : CW_STR("the approved definitions are not read yet")};
+    item->last_good = item->last_good ? item->last_good : cw_last_good_new();
+    if (!item->last_good)
+        return cw_fail_nomem(err);
+    const cw_remote_approvals approvals = approvals_of(s);
     cw_remote_opts opts = {
         .config = item->remote,
         .owner = s->config,
@@ -625,6 +692,7 @@ static cw_code begin(cw_registry_item *item, cw_err *err)
         .spawner = s->opts.spawner,
         .shared = item->shared,
         .before = item->source,
+        .last_good = item->last_good,
         .state = s->config->state.directory,
         .is_quiet = s->opts.is_quiet,
         .lock = s->config->state.lock,
@@ -635,6 +703,7 @@ static cw_code begin(cw_registry_item *item, cw_err *err)
         .announced = on_announced,
         .updated = cw_sources_on_updated,
     };
+    item->must_replace = item->must_replace || cw_remote_has_other_rules(item->source, &opts);
     return cw_remote_load(s->opts.loop, &opts, on_remote, item, &item->remote_job, err);
 }
 
@@ -649,6 +718,22 @@ static void use_given(cw_registry_item *item)
     if (source)
         succeeded(item, cw_source_ref(source));
     on_loaded(item, source ? CW_STR("") : CW_STR("it is not loaded"), CW_STR(""));
+}
+
+/* The load of a service could not begin. The lock is checked nevertheless: it may be lost together
+ * with the file that the load needs. Without memory for that, the next load checks it. */
+static void failed_at_once(cw_registry_item *item, cw_str problem)
+{
+    const cw_sources *s = item->all;
+    const cw_remote_approvals approvals = approvals_of(s);
+    CW_CLEANUP(cw_buf_done) cw_buf lost;
+    cw_err err;
+    cw_buf_init(&lost, CW_BUF_MAX);
+    if (!cw_remote_check_lock(s->config->state.lock,
+                              s->config->state.approvals_in_store ? &approvals : NULL, &lost, &err))
+        check_lock(item, cw_buf_str(&lost), /* has_source= */ false);
+    failed(item, problem, /* try_again= */ true);
+    on_loaded(item, problem, cw_buf_str(&lost));
 }
 
 void cw_sources_load(cw_registry_item *item)
@@ -673,9 +758,11 @@ void cw_sources_load(cw_registry_item *item)
     cw_remote_set_credentials(item->source, CW_REMOTE_CREDENTIALS_UNKNOWN);
     /* A plugin's file is tried again when it changes; a lack of memory or of descriptors may pass
      * before. */
-    failed(item, cw_str_from(err.msg), item->remote || rc == CW_NOMEM || rc == CW_LIMIT);
     if (item->remote)
-        on_loaded(item, cw_str_from(err.msg), CW_STR(""));
+        failed_at_once(item, cw_str_from(err.msg));
+    else
+        failed(item, cw_str_from(err.msg), rc == CW_NOMEM || rc == CW_LIMIT);
+    count(item->all);
 }
 
 void cw_sources_reload(cw_registry_item *item)
@@ -686,7 +773,7 @@ void cw_sources_reload(cw_registry_item *item)
     cw_sources_load(item);
 }
 
-/* Those that fail or refuse our credentials have their own pauses. */
+/* Services that fail or reject the credentials have their own pauses. */
 void cw_sources_ask_again(cw_sources *s)
 {
     for (cw_registry_item *item = s->items; item; item = item->next) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* order.c - services in the order of the configuration, which decides who owns a name. */
+/* order.c - services in the order of the configuration, which decides the owner of a name. */
 #include "source/registry/registry_int.h"
 
-/* The place of a service of this name, from `at` on; NULL: there is none. */
+/* The place of a service of this name, from `at` on; NULL: none. */
 static cw_registry_item **find_place(cw_registry_item **at, cw_str name)
 {
     for (; *at; at = &(*at)->next) {

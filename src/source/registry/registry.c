@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* registry.c - the list of all sources: what should run, the plugin folder, and the snapshots.
+/* registry.c - the list of all sources, the plugin folder, the configuration, and the snapshots.
  *
- * An event of the plugin folder says only that something changed. The whole folder is read a little
- * later, so that a file that is being written is mostly read when it is complete. If it was not, the
- * load fails, the older version stays, and the next write causes another look.
+ * An event of the plugin folder shows only that something changed. The whole folder is read a
+ * little later, so that a file that is being written is mostly read when it is complete. If it was
+ * not, the load fails, the older version stays, and the next write causes another scan.
  */
 #include "source/registry/registry.h"
 
@@ -19,7 +19,7 @@
 #include "config/overlay.h"
 #include "source/registry/registry_int.h"
 
-#define CALM_MS 200u /* without events, before a look */
+#define CALM_MS 200u /* without events, before a scan */
 #define CALM_MAX_MS 400u
 #define POLL_MS 2000u
 #define PATH_MAX_BYTES 4096u
@@ -39,10 +39,9 @@ static const char *folder_of(const cw_sources *s)
     return s->config->plugins.directory.p;
 }
 
-/* ---- what lies there ---- */
+/* ---- the files of the folder ---- */
 
-/* The plugin's name of a file's name; empty: no plugin. A name that begins with a dot is a
- * temporary file. */
+/* The plugin of a file name; empty: none. A name that begins with a dot is a temporary file. */
 static cw_str plugin_name(const char *file)
 {
     cw_str name = cw_str_from(file);
@@ -68,7 +67,7 @@ static cw_code scan_file(cw_sources *s, const char *file, cw_err *err)
     char path[PATH_MAX_BYTES];
     int n = snprintf(path, sizeof path, "%s/%s", folder_of(s), file);
     if (n < 0 || (size_t)n >= sizeof path)
-        return CW_OK; /* no system call takes such a path */
+        return CW_OK; /* no system call accepts such a path */
     cw_file_id file_id;
     if (!cw_file_id_read(path, &file_id))
         return CW_OK;
@@ -87,8 +86,8 @@ static cw_code scan_file(cw_sources *s, const char *file, cw_err *err)
     return CW_OK;
 }
 
-/* Mark and load what is there. CW_DECLINED: there is no folder; another failure leaves open what
- * is there. */
+/* Mark and load the plugins of the folder. CW_DECLINED: no folder; after another failure its
+ * contents are unknown. */
 static cw_code read_folder(cw_sources *s, cw_err *err)
 {
     if (s->config->plugins.directory.n == 0)
@@ -112,7 +111,7 @@ static cw_code read_folder(cw_sources *s, cw_err *err)
     return rc;
 }
 
-/* True when everything there is has been looked at. */
+/* True: the whole folder was read. */
 static bool scan(cw_sources *s, cw_err *err)
 {
     for (cw_registry_item *item = s->items; item; item = item->next)
@@ -133,9 +132,7 @@ static void on_retire_poll(uv_timer_t *timer);
 
 static void on_event(uv_fs_event_t *event, const char *file, int events, int status)
 {
-    (void)file;
-    (void)events;
-    (void)status;
+    (void)file, (void)events, (void)status;
     cw_sources *s = event->data;
     uint64_t now = cw_loop_now(s->opts.loop);
     if (!s->folder.changed_at)
@@ -175,7 +172,7 @@ static bool watch(cw_sources *s, cw_err *err)
     return true;
 }
 
-/* Watch first, then look: what comes between the two is seen twice rather than never. */
+/* The watch begins before the scan: a change in between is seen twice rather than never. */
 static void scan_and_watch(cw_sources *s)
 {
     cw_dir_watch *f = &s->folder;
@@ -210,7 +207,7 @@ static void open_dir_watch(cw_sources *s)
 {
     cw_err err = {0};
     if (s->config->plugins.directory.n == 0)
-        scan(s, &err); /* drops what another configuration had */
+        scan(s, &err); /* drops the plugins of another configuration */
     else
         scan_and_watch(s);
 }
@@ -225,11 +222,11 @@ static void close_dir_watch(cw_sources *s)
 }
 
 /* Several loads that end shortly after each other give one snapshot. A large one takes long to
- * build: while others are still being loaded, most of the time is theirs. */
+ * build, so while sources are still being loaded, most of the time is left to the loads. */
 #define COALESCE_MS 100u
 #define COALESCE_BUILDS 4u
-/* By then the loops have let go of the catalogue before. The memory of many methods lies between other
- * allocations and does not return to the system by itself. */
+/* By then the loops have released the former catalogue. The memory of many methods lies between
+ * other allocations and does not return to the system by itself. */
 #define TRIM_MS 1000u
 #define TOOLSETS_MAX_BYTES (256u * 1024u)
 #define MISTAKES_MAX (256u * 1024u)
@@ -246,7 +243,8 @@ static void free_item(cw_registry_item *item)
     cw_source_unref(item->source);
     cw_source_unref(item->published);
     cw_skills_unref(item->skills);
-    /* The loops end before this does; else calls may still be under way. */
+    cw_last_good_free(item->last_good);
+    /* When the registry closes, the loops have ended. Otherwise calls may still be under way. */
     if (item->all->is_closing)
         cw_shared_conn_close(item->shared, /* loops_ended= */ true);
     else
@@ -254,6 +252,7 @@ static void free_item(cw_registry_item *item)
     free(item->name);
     free(item->path);
     free(item->problem);
+    free(item->left_out);
     free(item->approved_by);
     free(item);
 }
@@ -384,8 +383,7 @@ static cw_toolset_names names_of(cw_config_strings strings)
     return (cw_toolset_names){strings.items, strings.n};
 }
 
-/* The rules of the toolsets, in the arena; they borrow the texts of the configuration. NULL: out of
- * memory. */
+/* The rules of the toolsets, in the arena. They borrow from the configuration. NULL: no memory. */
 static const cw_toolset_rule *toolset_rules(const cw_config *config, cw_arena *arena)
 {
     size_t n = config->toolsets.n;
@@ -424,7 +422,7 @@ static bool same_toolset(const cw_config_toolset *a, const cw_config_toolset *b)
            same_strings(a->tools, b->tools) && same_strings(a->tags, b->tags) &&
            same_strings(a->exclude, b->exclude) && a->read_only == b->read_only &&
            a->output_schemas == b->output_schemas && a->descriptions == b->descriptions &&
-           a->is_search == b->is_search;
+           a->input_schemas == b->input_schemas && a->is_search == b->is_search;
 }
 
 static bool same_toolsets(const cw_config_toolsets *a, const cw_config_toolsets *b)
@@ -441,10 +439,11 @@ static cw_code build(cw_sources *s, draft *d, cw_err *err)
     cw_snapshot_unref(d->snapshot);
     d->snapshot = NULL;
     d->n = 0;
-    /* First: no other source can take a name of it. */
+    /* The built-in source comes first, so that no other source can take its names. */
     if (s->builtin.source)
         offer(d, &s->builtin, /* defers= */ false);
     for (cw_registry_item *item = s->items; item; item = item->next) {
+        item->is_left_out = false;
         if (item->source)
             offer(d, item, !item->path);
     }
@@ -468,7 +467,7 @@ static void log_left_out(const cw_registry_item *item, bool older, cw_str proble
            CW_KV("source", item->source->name), CW_KV("problem", problem));
 }
 
-/* The author of a plugin sees all mistakes at once; the first one is logged already. */
+/* Log all mistakes of a plugin together, for its author. The first one is logged already. */
 static void log_other_mistakes(const cw_sources *s, const cw_registry_item *item, bool older,
                                cw_str first)
 {
@@ -486,7 +485,7 @@ static void log_other_mistakes(const cw_sources *s, const cw_registry_item *item
 }
 
 /* A version that cannot be published is not better than one that cannot be loaded: the older one
- * stays. Returns whether something was put back, so that a new snapshot must be built. */
+ * stays, unless the operator has changed its rules. Returns whether something was put back, so that a new snapshot must be built. */
 static bool put_back(const cw_sources *s, const draft *d)
 {
     bool any = false;
@@ -496,9 +495,11 @@ static bool put_back(const cw_sources *s, const draft *d)
         cw_registry_item *item = d->items[problems[i].offer];
         if (problems[i].is_partial)
             continue;
-        bool older = item->published && item->published != item->source && !item->must_replace;
+        bool older = item->published && item->published != item->source && !item->must_replace &&
+                     !item->has_old_rules;
         log_left_out(item, older, problems[i].text);
         log_other_mistakes(s, item, older, problems[i].text);
+        item->is_left_out = !older;
         if (!older)
             continue;
         cw_source_unref(item->source);
@@ -538,32 +539,16 @@ static void log_partial(const draft *d)
     }
 }
 
-void cw_sources_count(const cw_sources *s, const cw_snapshot *snapshot, size_t *ret_tools,
-                      size_t *ret_methods)
-{
-    size_t n;
-    const cw_entry *entries = cw_snapshot_entries(snapshot, &n);
-    *ret_tools = *ret_methods = 0;
-    for (size_t i = 0; i < n; i++) {
-        const cw_source *source = entries[i].method->source;
-        if (source == s->builtin.source || source == s->builtin.published)
-            continue;
-        *ret_methods += 1;
-        *ret_tools += entries[i].tool_name.n > 0;
-    }
-}
-
 static void log_publish(cw_sources *s, const draft *d)
 {
     size_t n_methods, n_tools;
-    /* A service that was asked again and offers the same. */
+    /* A service was discovered again and offers the same. */
     if (!s->is_change && s->last && cw_snapshot_same(s->last, d->snapshot))
         return;
     s->is_change = false;
     log_partial(d);
     cw_sources_count(s, d->snapshot, &n_tools, &n_methods);
-    /* A server that has no sources and never had any logs nothing about them. The built-in one is not
-     * counted. */
+    /* A server that never had a source logs nothing. The built-in one is not counted. */
     size_t n_sources = d->n - (s->builtin.source ? 1 : 0);
     if (n_sources == 0 && !s->was_logged)
         return;
@@ -576,6 +561,7 @@ static void commit_item(cw_registry_item *item, draft *d)
 {
     bool is_coming = item->plugin_job || item->remote_job || item->is_waiting;
     item->must_replace = item->must_replace && is_coming;
+    item->has_old_rules = false;
     if (item->published == item->source)
         return;
     if (item->published) {
@@ -596,6 +582,7 @@ static void commit(cw_sources *s, draft *d)
     d->snapshot = NULL;
     cw_snapshot_unref(s->last);
     s->last = cw_snapshot_ref(snapshot);
+    cw_sources_note_left_out(s, d->items);
     s->opts.publish(snapshot, d->retired, d->n_retired, s->opts.ctx);
     for (size_t i = 0; i < d->n_retired; i++)
         cw_source_unref(d->retired[i]);
@@ -657,7 +644,7 @@ static bool is_loading(const cw_sources *s)
     return false;
 }
 
-/* At the end of this turn when nothing else is being loaded, else after a short while. */
+/* Publish at the end of this turn if nothing else is being loaded, else after a short while. */
 void cw_sources_changed(cw_sources *s, bool is_change)
 {
     s->is_dirty = true;
@@ -671,11 +658,10 @@ void cw_sources_changed(cw_sources *s, bool is_change)
         uv_timer_start(&s->publish, on_publish, pause, 0);
 }
 
-/* With `is_plugin`, services do not count. */
-static bool has_untried(const cw_sources *s, bool is_plugin)
+static bool has_untried(const cw_sources *s, bool plugins_only)
 {
     for (const cw_registry_item *item = s->items; item; item = item->next) {
-        if (!item->tried && !item->is_gone && (item->path || !is_plugin))
+        if (!item->tried && !item->is_gone && (item->path || !plugins_only))
             return true;
     }
     return false;
@@ -683,7 +669,7 @@ static bool has_untried(const cw_sources *s, bool is_plugin)
 
 bool cw_sources_is_loading_plugins(const cw_sources *s)
 {
-    return has_untried(s, /* is_plugin= */ true);
+    return has_untried(s, /* plugins_only= */ true);
 }
 
 static void set_loading(cw_sources *s, bool is_loading)
@@ -699,7 +685,7 @@ void cw_sources_check_settled(cw_sources *s)
 {
     if (s->is_closing)
         return;
-    bool is_loading = has_untried(s, /* is_plugin= */ false);
+    bool is_loading = has_untried(s, /* plugins_only= */ false);
     bool is_end = !is_loading && (s->is_loading || !s->is_settled);
     /* The catalogue comes first: the callback relies on it. */
     if (is_end && s->is_dirty)
@@ -755,7 +741,7 @@ static cw_registry_item *find_remote(cw_sources *s, cw_str name)
     return NULL;
 }
 
-/* Everything that can fail, before anything is changed. */
+/* The steps that can fail, before anything is changed. */
 static cw_code add_remotes(cw_sources *s, const cw_config *config, cw_err *err)
 {
     cw_code rc = CW_OK;
@@ -776,13 +762,14 @@ static cw_code add_remotes(cw_sources *s, const cw_config *config, cw_err *err)
     return rc;
 }
 
-/* The methods of an unchanged entry may have changed: the service is asked again, unless an unchanged
- * document describes it. */
+/* The methods of an unchanged entry may have changed: the service is discovered again, unless an
+ * unchanged document describes it. */
 static void update_remote(cw_registry_item *item, const cw_config_remote *fresh)
 {
     bool same = item->remote && cw_config_remote_equal(item->remote, fresh);
     cw_file_id file_id = {0};
-    bool has_secret = fresh->secret.file.n || fresh->oauth.client_secret_file.n;
+    bool has_secret = fresh->secret.file.n || fresh->oauth.client_secret_file.n ||
+                      fresh->header_files.n || fresh->environment_files.n;
     bool has_others =
         has_secret || fresh->overlay.n || cw_config_needs_approvals(item->all->config);
     for (size_t i = 0; i < fresh->methods.n; i++)
@@ -796,7 +783,7 @@ static void update_remote(cw_registry_item *item, const cw_config_remote *fresh)
     if (!same && item->source)
         item->must_replace = true;
     if (!same)
-        cw_sources_cancel_load(item); /* of what the configuration was before */
+        cw_sources_cancel_load(item); /* of the former configuration */
     if (same && same_document && item->source) {
         cw_remote_set_credentials(item->source, CW_REMOTE_CREDENTIALS_NEW);
         return;
@@ -829,7 +816,7 @@ static void update_plugins(cw_sources *s, const cw_config *old)
     s->plugin_opts = fresh;
     for (cw_registry_item *item = s->items; item && !same; item = item->next) {
         if (item->path)
-            item->file_id = (cw_file_id){0}; /* loaded anew by the look at the folder */
+            item->file_id = (cw_file_id){0}; /* loaded again by the scan of the folder */
     }
     close_dir_watch(s);
     open_dir_watch(s);
@@ -843,7 +830,7 @@ bool cw_sources_refresh(cw_sources *s, cw_str name, cw_sources_waiter *w)
     if (w)
         cw_list_add(&item->waiters, &w->node);
     cw_sources_reload(item);
-    /* A load that could not begin has ended already. The waiter is called later all the same. */
+    /* A load that could not begin has ended already. The waiter is called later nevertheless. */
     if (w && !item->remote_job)
         cw_sources_changed(s, /* is_change= */ false);
     return true;
@@ -854,7 +841,7 @@ void cw_sources_rebuild(cw_sources *s)
     if (!s->config)
         return;
     for (cw_registry_item *item = s->items; item; item = item->next) {
-        item->file_id = (cw_file_id){0}; /* of a plugin: loaded by the look at the folder */
+        item->file_id = (cw_file_id){0}; /* of a plugin: loaded by the scan of the folder */
         item->pause_ms = 0;
         if (!item->path && !item->is_gone)
             cw_sources_reload(item);
@@ -896,6 +883,9 @@ cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
         return rc;
     }
     cw_config *old = s->config;
+    /* Roles and scopes may have changed, so the notes are logged again. */
+    for (cw_registry_item *item = s->items; item; item = item->next)
+        item->is_noted = false;
     if (has_new_builtin) {
         cw_source_unref(s->builtin.source);
         s->builtin.source = builtin;
@@ -908,9 +898,10 @@ cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err)
     cw_sources_look_at_skills(s);
     bool same_policy = old && config->schema.default_draft == old->schema.default_draft &&
                        config->schema.assert_formats == old->schema.assert_formats &&
+                       has_portable_schemas(config) == has_portable_schemas(old) &&
                        same_toolsets(&config->toolsets, &old->toolsets);
     cw_config_unref(old);
-    /* There is a catalogue from the beginning, if only an empty one. */
+    /* A catalogue exists from the beginning, even if it is empty. */
     if (is_first || !same_policy || has_new_builtin)
         cw_sources_changed(s, /* is_change= */ true);
     cw_sources_check_settled(s);
@@ -931,7 +922,7 @@ static void on_wanted(uv_async_t *async)
     cw_sources_follow(async->data);
 }
 
-/* On any thread; several in a row are one. */
+/* On any thread. Several calls in a row lead to one update. */
 static void on_interest(void *ctx)
 {
     cw_sources *s = ctx;

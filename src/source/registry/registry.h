@@ -4,12 +4,12 @@
  * Loads every plugin of the plugin folder and every remote service, builds a
  * snapshot whenever something changed, and hands it on. Plugins are the files
  * NAME.so of the folder; NAME.so.disabled is a plugin that is switched off. The
- * folder is watched: a file that comes, goes or changes is acted on within half a
- * second. A plugin that cannot be loaded is left out and logged; where an older
- * version of it runs, that one stays. A remote service that does not answer is
- * tried again with growing pauses, one that does is asked again now and then
- * (`refresh`, some earlier and some later), and at once when it says that its
- * methods have changed. Methods that a plugin, or a service before it in the
+ * folder is watched: a file that comes, goes or changes takes effect within half a
+ * second. A plugin that cannot be loaded is left out and logged; if an older
+ * version of it runs, that one stays. A remote service that does not respond is
+ * tried again with growing pauses. One that does is discovered again regularly
+ * (`refresh`, with a random part), and shortly after it announces that its methods
+ * have changed. Methods that a plugin, or a service before it in the
  * configuration, has too are left out of a service, one by one, and logged.
  *
  * Threads: the main loop's thread.
@@ -29,9 +29,10 @@ typedef struct cw_sources cw_sources;
 typedef struct cw_sources_health {
     atomic_uint ready;
     atomic_uint stale;    /* used by their last description */
-    atomic_uint down;     /* nothing is known of them, their calls are refused, or withheld */
+    atomic_uint down;     /* without a description, with an open breaker, or withheld */
     atomic_uint withheld; /* of those: the lock file is lost, so that every tool is withheld */
     atomic_uint plugins;  /* plugins that are loaded */
+    atomic_uint failed;   /* plugins that could not be loaded, and have no older version */
 } cw_sources_health;
 
 /* Services that the owner of a registry has loaded itself. */
@@ -53,7 +54,7 @@ typedef struct cw_sources_opts {
     /* Whether some source was never tried: with each change, after the catalogue that goes with it.
      * May be NULL. */
     void (*loading)(bool is_loading, void *ctx);
-    cw_change_sink *change;       /* what sources tell of their own accord; may be NULL */
+    cw_change_sink *change;       /* gets notifications of sources; may be NULL */
     cw_interest *interest;        /* resources that clients are subscribed to; may be NULL */
     cw_event_hub *events;         /* for events of sources; may be NULL */
     struct cw_accounts *accounts; /* of callers that wait for events; may be NULL */
@@ -72,19 +73,19 @@ typedef struct cw_sources_opts {
                          findings of cw_lint */
 } cw_sources_opts;
 
-/* How the configuration wants schemas to be read. */
+/* The settings of the configuration for schemas. */
 cw_schema_policy cw_sources_policy(const cw_config *config);
-/* And what it knows, for cw_lint. Borrows. */
+/* Its settings and facts for cw_lint. Borrows. */
 cw_lint_opts cw_sources_lint_opts(const cw_config *config);
 
 CW_MUST_USE cw_code cw_sources_new(const cw_sources_opts *opts, cw_sources **ret, cw_err *err);
-/* Begin, or go on with another configuration: compare, load what is new or changed, retire what is
- * gone. Takes a reference to config. */
+/* Begin, or continue with another configuration: load sources that are new or changed, and retire
+ * those that are gone. Takes a reference to config. */
 CW_MUST_USE cw_code cw_sources_configure(cw_sources *s, cw_config *config, cw_err *err);
-/* Discover everything anew: each plugin of the folder and each service is loaded again, changed or
- * not; what cannot be loaded stays as it is. */
+/* Load each plugin of the folder and each service again, changed or not. A source that cannot be
+ * loaded stays as it is. */
 void cw_sources_rebuild(cw_sources *s);
-/* What is known of a source. */
+/* The state of a source. */
 typedef struct cw_source_report {
     cw_str name;
     bool is_plugin;
@@ -104,19 +105,19 @@ typedef struct cw_sources_waiter {
     void (*fn)(struct cw_sources_waiter *w, const cw_source_report *report);
 } cw_sources_waiter;
 
-/* The same for one service; false if there is none of that name. `w` (may be NULL) is called once,
- * later, when the load has ended and its result is published; it is not called any more after
+/* As cw_sources_rebuild, for one service. False: none has this name. `w` (may be NULL) is called
+ * once, later, when the load has ended and its result is published; it is not called any more after
  * cw_sources_free. */
 bool cw_sources_refresh(cw_sources *s, cw_str name, cw_sources_waiter *w);
-/* What cw_change.source is for a source of this name; NULL: none is published. `s` may be NULL. */
+/* cw_change.source for a source of this name; NULL: none is published. `s` may be NULL. */
 const void *cw_sources_find(const cw_sources *s, cw_str name);
 /* Whether a plugin has not been tried yet. */
 bool cw_sources_is_loading_plugins(const cw_sources *s);
-/* Ask the services that can be used once more, as when their `refresh` is due. */
+/* Discover the usable services again, as when their `refresh` is due. */
 void cw_sources_ask_again(cw_sources *s);
-/* Use these approved definitions of the database, and load the services again whose own differ. `lock`
- * may be NULL: every tool is withheld, and `problem` is the reason. A reference is taken. Used while the
- * configuration has `approvals: store`. CW_NOMEM. */
+/* Use these approved definitions of the database, and load the services again whose entries differ.
+ * `lock` may be NULL: every tool is withheld, and `problem` is the reason. A reference is taken.
+ * Used while the configuration has `approvals: store`. CW_NOMEM. */
 CW_MUST_USE cw_code cw_sources_set_approvals(cw_sources *s, struct cw_lock *lock, cw_str problem);
 /* Report on every source: plugins by name, then services in the order of the configuration. */
 void cw_sources_each(const cw_sources *s, void (*fn)(const cw_source_report *report, void *ctx),
@@ -126,8 +127,8 @@ void cw_sources_count(const cw_sources *s, const cw_snapshot *snapshot, size_t *
                       size_t *ret_methods);
 /* Stop watching and loading; handles close on the loop. Sources stay until their last reference. */
 void cw_sources_free(cw_sources *s);
-/* Before that, when the loops have ended: end our sessions with MCP servers, then call fn(ctx), after
- * `ms` at the latest. */
+/* Before cw_sources_free, when the loops have ended: end the sessions with MCP servers, then call
+ * fn(ctx), after `ms` at the latest. */
 void cw_sources_end_sessions(cw_sources *s, uint32_t ms, void (*fn)(void *ctx), void *ctx);
 
 #endif

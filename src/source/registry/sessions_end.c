@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sessions_end.c - the end of our sessions with MCP servers, when the process stops. */
+/* sessions_end.c - the end of sessions with MCP servers, when the process stops. */
 #include "source/registry/registry_int.h"
 
 void cw_sources_end_drop(cw_sources_end *end)
@@ -28,8 +28,8 @@ static void on_later(cw_deferred *later)
     finish(CW_CONTAINER(later, cw_sources_end, later));
 }
 
-/* Later: the sources may be freed at the end, and a request of theirs calls this. One may come after
- * the time was up. */
+/* end->fn is called later: it may free the sources, and a request of a source calls this. A
+ * response may arrive after the time limit. */
 static void on_end(void *ctx)
 {
     cw_sources_end *end = ctx;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* skills.c - the skills of the sources: their directories are looked at again and again.
+/* skills.c - the skills of the sources: their directories are checked regularly.
  *
- * Skills lie in nested directories, often on volumes whose changes no event reports. A look compares
- * names, sizes and times only; what has changed is read as a whole.
+ * Skills lie in nested directories, often on volumes whose changes no event reports. A check
+ * compares names, sizes and times only. A directory that has changed is read as a whole.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,7 @@
 #define LOOK_MS 1000u
 #define PATH_MAX_BYTES 4096u
 
-/* Where the skills of an item are: `skills` of a service, NAME.skills beside NAME.so. False:
- * nowhere. */
+/* An item's directory of skills: `skills` of a service, NAME.skills beside NAME.so. False: none. */
 static bool path_of(const cw_registry_item *item, char path[PATH_MAX_BYTES])
 {
     int n = 0;
@@ -48,7 +47,7 @@ static void take(cw_registry_item *item, cw_skills *fresh)
     cw_sources_changed(item->all, /* is_change= */ true);
 }
 
-/* Look at the directory of an item. Returns whether it has one that is worth another look. */
+/* Check the directory of an item. Returns whether it has to be checked again later. */
 static bool look(cw_registry_item *item)
 {
     char path[PATH_MAX_BYTES];

@@ -8,7 +8,7 @@
  *     cw_event_stream_done(&s);
  *
  * Events without data, comments, and the field `event` are skipped. Lines end with LF, CR LF or CR.
- * `id` is that of the last whole event, for Last-Event-ID; `retry_ms` is what the server asked for.
+ * `id` is that of the last whole event, for Last-Event-ID; `retry_ms` is the field `retry`.
  *
  * Ownership: `data` lives until the next call.
  * Threads:   one.
@@ -26,7 +26,7 @@ typedef struct cw_event_stream {
     cw_buf line, data;
     char id[CW_EVENT_ID_MAX + 1]; /* empty: none */
     char next_id[CW_EVENT_ID_MAX + 1];
-    uint32_t retry_ms; /* 0: the server did not ask */
+    uint32_t retry_ms; /* 0: not set by the server */
     bool has_data;
     bool was_cr;    /* an LF that follows belongs to it */
     bool was_given; /* data is that of the last event */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* relay.c - the texts that go to an MCP server, and the era that its answers show. */
+/* relay.c - the texts that are sent to an MCP server, and the era that its responses show. */
 #include "source/relay/relay.h"
 
 #include "base/base64.h"
@@ -306,7 +306,7 @@ static bool is_modern_error(const cw_json *error)
            number >= UNSUPPORTED_VERSION;
 }
 
-/* An outage must not decide. */
+/* Whether the status is due to an outage or to missing rights, which must not decide the era. */
 static bool says_nothing(unsigned status)
 {
     return status == 401 || status == 403 || status == 407 || status == 408 || status == 429 ||

@@ -33,7 +33,7 @@ static session *session_at(cw_list *node)
     return CW_CONTAINER(node, session, node);
 }
 
-/* Its calls go on without a route. */
+/* Free a session. Its calls continue without a route. */
 static void forget(cw_relay_sessions *t, session *s)
 {
     while (cw_list_take_first(&s->routes))
@@ -136,7 +136,7 @@ void cw_relay_sessions_forget_era(cw_relay_sessions *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Each goes to its own loop, with the message as its owner. */
+/* Post each waiter to its loop. From then on its message owns it. */
 static void wake_all(cw_relay_sessions *t)
 {
     for (cw_list *node; (node = cw_list_take_first(&t->waiters));) {
@@ -157,7 +157,7 @@ void cw_relay_sessions_set_era(cw_relay_sessions *t, cw_relay_era era)
 
 /* ---- sessions ---- */
 
-/* A text of a caller may be long, and a key is not cut: two callers must not get one session. */
+/* The id of a caller may be long. A key is not truncated: two callers must not get one session. */
 static cw_code make_key(cw_relay_sessions *t, const cw_relay_request *r, char key[CW_RELAY_KEY_MAX])
 {
     bool is_shared =
@@ -170,8 +170,8 @@ static cw_code make_key(cw_relay_sessions *t, const cw_relay_request *r, char ke
     return n > 0 && n < (int)CW_RELAY_KEY_MAX ? CW_OK : CW_LIMIT;
 }
 
-/* Sessions that were idle for long, and as many as there are too many. One in which a call runs is
- * in use, whenever the call began. Our own one is kept. */
+/* End sessions that were idle for long, and the least recently used ones beyond the maximum. A
+ * session with a running call is in use, however old the call is. Causeway's own session stays. */
 static void evict(cw_relay_sessions *t, uint64_t now)
 {
     for (unsigned n = t->n; n && !cw_list_is_empty(&t->all); n--) {
@@ -351,7 +351,7 @@ bool cw_relay_sessions_raise_level(cw_relay_sessions *t, const cw_relay_ticket *
     return is_higher;
 }
 
-/* A lower level that it was asked for before may be asked for twice, which does no harm. */
+/* A lower level that was requested before may be requested again, which does no harm. */
 void cw_relay_sessions_forget_level(cw_relay_sessions *t, const cw_relay_ticket *ticket,
                                     unsigned level)
 {
@@ -364,7 +364,7 @@ void cw_relay_sessions_forget_level(cw_relay_sessions *t, const cw_relay_ticket 
 
 /* ---- sessions that have ended ---- */
 
-/* The first one that was ended, and is forgotten with this. */
+/* Take the first ended session out of the table. */
 static bool take_ended(cw_relay_sessions *t, cw_relay_ticket *ret)
 {
     cw_list *node = cw_list_take_first(&t->ended);

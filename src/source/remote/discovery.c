@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* discovery.c - questions to a service, several under way, and the describer that hears the
- * answers.
+/* discovery.c - requests to a service, several under way, and the describer that gets the
+ * responses.
  */
 #include "source/remote/discovery.h"
 
@@ -13,9 +13,9 @@
 #define TEXTS_MAX 65536u
 #define SLOW_START_MS 60000u
 
-/* One question, in the job's arena. */
+/* One request of a describer, in the job's arena. */
 typedef struct question {
-    struct question *next; /* of those that wait, or that ran */
+    struct question *next; /* in `first` or `running` of the job */
     cw_discovery *job;
     unsigned tag;
     cw_upstream_req req;
@@ -34,24 +34,25 @@ struct cw_discovery {
     cw_endpoint *service;     /* a reference */
     cw_shared_conn *shared;   /* likewise, or NULL */
     cw_upstream *upstream;    /* NULL: a file is read */
-    const cw_describer *only; /* NULL: one after the other */
+    const cw_describer *only; /* NULL: the quick ones, one after the other */
     cw_arena arena;
     cw_discovery_fn fn;
     void *ctx;
     cw_buf warnings, problems;
     const cw_describer *describer;
     size_t n_tried;          /* of cw_describers */
-    question *first, **last; /* that wait */
-    question *running;       /* list */
+    question *first, **last; /* list: they wait */
+    question *running;       /* list: they were sent */
     unsigned n_running, n_sent, n_answers;
-    cw_deadline_list limit;
-    cw_deferred later; /* the next step: nothing is told from within a callback of the describer */
+    cw_deadline_list limit, whole_limit;
+    cw_deadline whole; /* of the job */
+    cw_deferred later; /* the next step: the job never ends within a function of the describer */
     bool is_done;
     bool is_unreachable; /* the last request did not reach the service */
     unsigned status;     /* of the last call */
-    bool wants_login;    /* a call was refused: 401, or 403 with a page */
-    bool is_refused;     /* the last question was: 401, 403, or a login before it */
-    bool speaks;         /* a call was answered in the dialect */
+    bool wants_login;    /* a call was rejected: 401, or 403 with a body */
+    bool is_refused;     /* the last request was rejected: 401, 403, or by the login before it */
+    bool speaks;         /* a call had a response in the dialect */
     cw_code code;
     cw_str openrpc;
 };
@@ -61,7 +62,7 @@ static cw_discovery *discovery_of(cw_describe_ctx *d)
     return CW_CONTAINER(d, cw_discovery, d);
 }
 
-/* One line: it may quote what the service sent. */
+/* Add one line. It may quote text of the service. */
 static void add_line(const cw_discovery *job, cw_buf *to, const char *what, cw_str text)
 {
     size_t from = to->n;
@@ -87,7 +88,9 @@ static void free_job(cw_discovery *job)
         cw_deadline_clear(&q->deadline);
     if (job->upstream)
         cw_upstream_close(job->upstream, on_upstream_closed, NULL);
+    cw_deadline_clear(&job->whole);
     cw_loop_unwatch(job->loop, &job->limit);
+    cw_loop_unwatch(job->loop, &job->whole_limit);
     cw_arena_done(&job->arena);
     cw_buf_done(&job->warnings);
     cw_buf_done(&job->problems);
@@ -129,7 +132,7 @@ static void finish(cw_discovery *job)
     free_job(job);
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 static void drop_questions(cw_discovery *job)
 {
@@ -159,7 +162,7 @@ static void fail_question(question *q, cw_fault fault, const char *why)
     on_response(q, &outcome);
 }
 
-/* A document that was asked for by GET. */
+/* The outcome of a GET of a document. */
 static void check_document(question *q, const cw_upstream_reply *reply, cw_outcome *ret)
 {
     cw_discovery *job = q->job;
@@ -191,9 +194,9 @@ static void check_document(question *q, const cw_upstream_reply *reply, cw_outco
     ret->result = ret->data = root;
 }
 
-/* Whether credentials were refused. All calls go to the same place, so each further one would be
- * another failed login; a document may be open all the same. A 403 without a body is of services
- * that allow some methods and no others. */
+/* Note whether credentials were rejected. All calls have the same URL, so each further one would be
+ * another failed login; a document may be accessible nevertheless. Services that allow only some
+ * methods return 403 without a body. */
 static void record_refusal(const question *q, const cw_upstream_reply *reply)
 {
     cw_discovery *job = q->job;
@@ -202,6 +205,22 @@ static void record_refusal(const question *q, const cw_upstream_reply *reply)
     bool is_page = status == 401 || (status == 403 && reply->answer->body.n);
     job->is_refused = is_login || status == 401 || status == 403;
     job->wants_login = job->wants_login || is_login || (is_page && q->path.n == 0);
+}
+
+/* An error with the status 401 or 403 is about credentials, whatever its message is. */
+static void check_call(question *q, const cw_upstream_reply *reply, cw_outcome *ret)
+{
+    cw_discovery *job = q->job;
+    const cw_protocol_opts *protocol = &job->service->protocol;
+    cw_dialect_parse_response(protocol, job->service->config.name, q->req.id, reply, &job->arena,
+                              ret);
+    unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
+    const char *hint = cw_dialect_auth_hint(protocol, status);
+    const char *text = *hint && ret->kind == CW_OUTCOME_ERROR
+                           ? cw_arena_printf(&job->arena, "HTTP status %u%s", status, hint)
+                           : NULL;
+    if (text)
+        ret->detail = cw_str_from(text);
 }
 
 static void on_answer(cw_upstream_req *req, const cw_upstream_reply *reply)
@@ -216,8 +235,7 @@ static void on_answer(cw_upstream_req *req, const cw_upstream_reply *reply)
     if (q->path.n)
         check_document(q, reply, &outcome);
     else
-        cw_dialect_parse_response(&q->job->service->protocol, q->job->service->config.name, req->id,
-                                  reply, &q->job->arena, &outcome);
+        check_call(q, reply, &outcome);
     q->job->speaks = q->job->speaks || (q->path.n == 0 && outcome.kind != CW_OUTCOME_FAILED);
     on_response(q, &outcome);
 }
@@ -249,7 +267,7 @@ static void send_question(question *q)
     job->n_running++;
     cw_code rc = cw_upstream_send(job->upstream, &q->req, &err);
     if (rc) {
-        job->is_unreachable = rc != CW_NOMEM; /* such as a socket that is not there */
+        job->is_unreachable = rc != CW_NOMEM; /* such as a socket that does not exist */
         fail_question(q, CW_FAULT_UNAVAILABLE, err.msg);
         return;
     }
@@ -366,7 +384,7 @@ static void server(cw_describe_ctx *d, cw_describe_server *ret)
         told = cw_shared_conn_server(job->shared, &job->arena);
         is_modern = cw_shared_conn_era(job->shared) == CW_RELAY_MODERN;
     }
-    /* A modern server can be asked again at any time, and may tell something else by now. */
+    /* The facts of a modern server may have changed by now. A new request shows them. */
     *ret = (cw_describe_server){.is_known = told.is_known && !is_modern,
                                 .has_prompts = told.has_prompts,
                                 .has_resources = told.has_resources,
@@ -389,10 +407,24 @@ static void fail(cw_describe_ctx *d, cw_code rc, const char *why)
     drop_questions(job);
     add_line(job, &job->problems, job->describer->name, cw_str_from(why));
     job->code = rc ? rc : CW_IO;
-    /* `auto` tries the next describer, unless it would fail too: there is no memory, or the service
-     * cannot be reached, or it rejects the login. Each attempt would be another failed login. */
+    /* `auto` tries the next describer, unless it would fail too: for want of memory, or because the
+     * service cannot be reached or rejects the login. Each try would be another failed login. */
     job->is_done = job->only || rc == CW_NOMEM || job->is_unreachable || job->wants_login;
     job->describer = NULL;
+    cw_loop_defer(job->loop, &job->later);
+}
+
+/* The operator may have changed the configuration meanwhile: the former one must not be in force for
+ * as long as the service likes. */
+static void on_whole_limit(cw_deadline *d)
+{
+    cw_discovery *job = CW_CONTAINER(d, cw_discovery, whole);
+    if (job->is_done)
+        return;
+    drop_questions(job);
+    add_line(job, &job->problems, "", CW_STR("the description takes too long"));
+    job->code = CW_TIMEOUT;
+    job->is_done = true;
     cw_loop_defer(job->loop, &job->later);
 }
 
@@ -427,7 +459,7 @@ static void begin_next(cw_discovery *job)
         fail(&job->d, rc, err.msg);
 }
 
-/* The next step of a job that asks a service. */
+/* The next step of a job that sends requests to a service. */
 static void on_step(cw_deferred *later)
 {
     cw_discovery *job = CW_CONTAINER(later, cw_discovery, later);
@@ -477,11 +509,17 @@ static void on_file(cw_deferred *later)
 
 /* ---- begin ---- */
 
-/* A program that is an MCP server may be fetched before it starts. */
+/* A program that is an MCP server may be downloaded before it starts. */
 static uint32_t limit_of(const cw_endpoint *s)
 {
     bool is_slow = s->kind == CW_ENDPOINT_PROGRAM && cw_dialect_is_mcp(s->protocol.dialect);
     return is_slow && s->config.timeout_ms < SLOW_START_MS ? SLOW_START_MS : s->config.timeout_ms;
+}
+
+static uint64_t whole_limit_of(const cw_endpoint *s)
+{
+    uint64_t ms = (uint64_t)limit_of(s) * CW_DISCOVERY_TIMES;
+    return ms < CW_DISCOVERY_MIN_MS ? CW_DISCOVERY_MIN_MS : ms;
 }
 
 void cw_discovery_read_views(cw_discovery *job)
@@ -508,6 +546,8 @@ static cw_code start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
     cw_buf_init(&job->problems, TEXTS_MAX);
     cw_deadline_list_init(&job->limit, limit_of(s), on_limit);
     cw_loop_watch(loop, &job->limit);
+    cw_deadline_list_init(&job->whole_limit, whole_limit_of(s), on_whole_limit);
+    cw_loop_watch(loop, &job->whole_limit);
     job->d = (cw_describe_ctx){
         .arena = &job->arena, .service = s->config.name, .url = s->config.url, .ops = &ops};
     cw_code rc =
@@ -517,6 +557,7 @@ static cw_code start(cw_loop *loop, cw_endpoint *s, cw_shared_conn *shared,
         free_job(job);
         return rc;
     }
+    cw_loop_set_deadline(loop, &job->whole, &job->whole_limit);
     cw_loop_defer(loop, &job->later);
     *ret = job;
     return CW_OK;
@@ -552,7 +593,7 @@ static cw_code begin_probe(cw_describe_ctx *d, cw_err *err)
 static void on_probe_response(cw_describe_ctx *d, unsigned tag, const cw_outcome *outcome)
 {
     (void)tag;
-    /* Any answer will do, also that there is no such method. */
+    /* Any response shows that the credentials are accepted, even an unknown method. */
     bool is_answer = outcome->kind != CW_OUTCOME_FAILED || outcome->fault == CW_FAULT_PROTOCOL;
     if (is_answer)
         d->ops->done(d, outcome->kind == CW_OUTCOME_ERROR ? outcome->message : CW_STR(""));

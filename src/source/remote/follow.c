@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* follow.c - when a followed job is asked about, and what becomes of the responses. */
+/* follow.c - the times of requests about a followed job, and the use of their responses. */
 #include "source/remote/follow.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #define ARENA_MAX ((size_t)16 * CW_JSON_MAX_BYTES)
 #define BUCKETS 64u
-#define SAME_POLLS 8u /* without a change, until the job is asked less often */
+#define SAME_POLLS 8u /* without a change, until the job is polled less often */
 #define SLOWER 2u     /* by so many steps at most */
 #define CANCEL_TRIES 3u
 
@@ -34,7 +34,7 @@ struct cw_follower {
     cw_list node, bucket;
     cw_list due; /* it waits for a place; in none: it waits for its time, or is under way */
     cw_followers *home;
-    cw_source_call *call; /* NULL: nothing is reported any more */
+    cw_source_call *call; /* NULL: it has ended, and nothing is reported any more */
     const cw_follow_ops *ops;
     const void *rule;
     void *self;
@@ -47,7 +47,7 @@ struct cw_follower {
     cw_follow_step step;
     uint8_t base, pace; /* indices of `paces` */
     uint8_t failures, errors;
-    bool is_told; /* its sink or its rule is being called: it stays in memory */
+    bool is_told; /* its sink or its rule is being called, so it must not be freed */
     bool keeps_job;
     bool has_news;
     bool wants_update;
@@ -120,7 +120,7 @@ static void stop_probe(cw_follower *f)
         return;
     f->probe = NULL;
     f->home->n_running--;
-    /* Its place is free: one that is due has no timer, and nothing else sends it. */
+    /* Its place is free. A follower that is due has no timer, so the pump has to send its step. */
     if (!cw_list_is_empty(&f->home->due))
         cw_loop_defer(f->home->part->loop, &f->home->pump);
     cw_upstream_cancel(f->home->part->upstream, &q->req);
@@ -153,7 +153,7 @@ static bool has_step(const cw_follower *f, cw_follow_step step)
     return rc != CW_NOTFOUND;
 }
 
-/* Its call is over: one request more, or none. */
+/* Its call is over. Send one more request, if it is wanted and the rule has it, else free it. */
 static void leave(cw_follower *f, cw_follow_step last, bool is_wanted)
 {
     stop_probe(f);
@@ -167,7 +167,7 @@ static void leave(cw_follower *f, cw_follow_step last, bool is_wanted)
     make_due(f);
 }
 
-/* It may end the part. */
+/* End the call with an outcome. The sink may end the part. */
 static void end(cw_follower *f, const cw_outcome *outcome, bool cancels)
 {
     cw_source_call *call = f->call;
@@ -184,7 +184,7 @@ void cw_follow_cancel(cw_follower *f, bool keeps_job)
         leave(f, CW_FOLLOW_CANCEL, !keeps_job);
 }
 
-/* The service could not be asked. */
+/* A request failed. */
 static void miss(cw_follower *f, cw_str why)
 {
     const cw_remote *r = f->home->part->remote;
@@ -219,7 +219,7 @@ static uint64_t hash_of(const cw_progress *progress)
     return cw_hash(progress->message) ^ bits[0] ^ (bits[1] << 1) ^ 1;
 }
 
-/* Report where it is. Clients expect a number that grows. */
+/* Report progress. Clients expect a number that grows. */
 static void report(cw_follower *f, cw_progress *progress)
 {
     f->n_reports++;
@@ -230,7 +230,7 @@ static void report(cw_follower *f, cw_progress *progress)
     f->is_told = false;
 }
 
-/* It works: report a change, and ask later. */
+/* The job runs: report a change, and poll later. */
 static void go_on(cw_follower *f, cw_follow_state *state)
 {
     uint64_t hash = hash_of(&state->progress);
@@ -251,13 +251,13 @@ static void go_on(cw_follower *f, cw_follow_state *state)
         make_due(f);
         return;
     }
-    /* A job is asked often at first: it may be short. */
+    /* A job is polled often at first, since it may be short. */
     unsigned slow = f->n_same / SAME_POLLS;
     unsigned pace = f->pace < f->base ? f->pace + 1u : f->base;
     wait_at(f, pace == f->base ? pace + (slow < SLOWER ? slow : SLOWER) : pace);
 }
 
-/* The state is known. */
+/* Act on the state of the job. */
 static void conclude(cw_follower *f, cw_follow_state *state)
 {
     if (!state->has_ended) {
@@ -271,7 +271,7 @@ static void conclude(cw_follower *f, cw_follow_state *state)
     }
 }
 
-/* A notification may have told the end. */
+/* End the call if a notification has reported the end of the job. */
 static bool conclude_by_news(cw_follower *f)
 {
     cw_remote *r = f->home->part->remote;
@@ -313,7 +313,7 @@ static void take(cw_follower *f, const cw_outcome *outcome, cw_arena *arena)
     if (outcome->kind == CW_OUTCOME_FAILED) {
         miss(f, outcome->message);
     } else if (!f->call) {
-        free_follower(f); /* cancelled or dismissed, or the service has refused that */
+        free_follower(f); /* cancelled or dismissed, or the service has rejected that */
     } else if (conclude_by_news(f)) {
         return;
     } else if (outcome->kind == CW_OUTCOME_RESULT) {
@@ -414,14 +414,14 @@ static void send_step(cw_follower *f)
     cw_remote_record_not_begun(part->remote, rc, trial, cw_loop_now(part->loop));
     if (q)
         free_probe(q);
-    if (rc == CW_LIMIT) /* calls wait there, too: the service is busy, and not away */
+    if (rc == CW_LIMIT) /* the queue is full: the service is busy, but available */
         wait_at(f, f->base + 1u);
     else
         miss(f,
              cw_str_from(rc == CW_NOMEM ? "there is not enough memory." : "it cannot be reached."));
 }
 
-/* Calls need connections too. */
+/* Maximum of polls at a time. Calls need connections too. */
 static uint32_t places(const cw_followers *all)
 {
     uint32_t n = all->part->remote->service->config.connections / 4;
@@ -442,7 +442,7 @@ static void on_pump(cw_deferred *later)
         if (!f->has_news || !conclude_by_news(f))
             send_step(f);
     }
-    /* More are sent as soon as a place is free. */
+    /* The others are sent as soon as a place is free. */
     if (r->parts[index])
         cw_remote_close_if_over(r->parts[index]);
     cw_source_unref(&r->base);
@@ -450,7 +450,7 @@ static void on_pump(cw_deferred *later)
 
 /* ---- all of a loop ---- */
 
-/* With the lock of the news: it only makes them due. */
+/* With the lock of the news, so followers are only made due. */
 static void on_news(void *ctx, cw_str id)
 {
     cw_followers *all = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* follow.h - calls whose result comes later: a job of a service (job.h), a task of an MCP server
- * (source/remote/mcp/relayed_task.h). The service is asked again and again, until the job ends.
+ * (source/remote/mcp/relayed_task.h). The service is polled until the job ends.
  *
  *     response of the call ─► follower ─► wait ─► (queue) ─► poll ─┬─ works ─► progress, wait
  *                                          ▲                       ├─ ended ─► result ─► done
@@ -8,7 +8,7 @@
  *     cancel ─► cancel call of the service
  *
  * A follower has one request under way at a time. Polls of one loop have few places, and wait for
- * them in their order. A job that does not change is asked less often, and so is a service that
+ * them in their order. A job that does not change is polled less often, and so is a service that
  * fails. Polls respect the breaker of the source.
  *
  * Ownership: a follower is on the heap; it ends with done, with cancel, or with the part of its loop.
@@ -39,7 +39,7 @@ struct cw_remote_loop_state;
 
 typedef enum cw_follow_step {
     CW_FOLLOW_POLL,
-    CW_FOLLOW_RESULT,  /* it has ended well: read its result */
+    CW_FOLLOW_RESULT,  /* it has succeeded: read its result */
     CW_FOLLOW_DISMISS, /* it has ended: the service may forget it */
     CW_FOLLOW_CANCEL,
     CW_FOLLOW_UPDATE, /* answers to questions of an MCP server */
@@ -56,9 +56,9 @@ typedef struct cw_follow_request {
 typedef struct cw_follow_state {
     bool has_ended;
     bool cancels;         /* it has ended for its caller, and is to be cancelled at the service */
-    cw_outcome outcome;   /* it has ended */
-    cw_progress progress; /* it works */
-    uint32_t poll_ms;     /* not before; 0: as before */
+    cw_outcome outcome;   /* if it has ended */
+    cw_progress progress; /* if it runs */
+    uint32_t poll_ms;     /* until the next poll; 0: as before */
 } cw_follow_state;
 
 typedef struct cw_follow_ops {
@@ -68,10 +68,10 @@ typedef struct cw_follow_ops {
     /* `polled` is the outcome of the request: a result. The end may be put into the arena. */
     void (*judge)(cw_follower *f, cw_follow_step step, const cw_outcome *polled, cw_arena *arena,
                   cw_follow_state *ret);
-    /* The end that a notification tells. CW_NOTFOUND: it tells none. NULL: there are none. */
+    /* The end that a notification reports. CW_NOTFOUND: it reports none. NULL: no notifications. */
     cw_code (*judge_news)(const cw_follower *f, const cw_job_end *news, cw_arena *arena,
                           cw_follow_state *ret);
-    /* As cw_source_ops.answer; NULL: it asks nothing. */
+    /* As cw_source_ops.answer; NULL: the service sends no questions. */
     void (*answer)(cw_follower *f, uint32_t number, cw_str result, cw_str problem);
     /* Free what the rule keeps with it; NULL: nothing. */
     void (*free)(cw_follower *f);
@@ -97,7 +97,7 @@ void cw_follow_cancel(cw_follower *f, bool keeps_job);
 void cw_follow_answer(cw_follower *f, uint32_t number, cw_str result, cw_str problem);
 /* Whether one is left, also one that only cancels. NULL is fine. */
 bool cw_followers_is_busy(const cw_followers *all);
-/* Drop them all; their calls are not told. NULL is fine. */
+/* Drop all followers. Their sinks are not called. NULL is fine. */
 void cw_followers_free(cw_followers *all);
 
 /* ---- for the rules ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* health.c - whether a service is called at all: its breaker, and our credentials there. */
+/* health.c - whether a service is called at all: its breaker, and the credentials for it. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "source/remote/remote_int.h"
 
 cw_remote_health *cw_remote_health_new(void)
@@ -41,7 +42,7 @@ static void on_refused(cw_remote_health *h, uint64_t now, bool has_load)
             atomic_store(&h->refused_until, now + CW_REMOTE_REFUSED_MS);
         return;
     }
-    if (atomic_load(&h->load_refused) || (last && now - last < CW_REMOTE_RECHECK_MS))
+    if (atomic_load(&h->load_refused) || (last && cw_clock_since(now, last) < CW_REMOTE_RECHECK_MS))
         return;
     atomic_store(&h->doubted_at, now ? now : 1);
     atomic_store(&h->is_doubted, true);
@@ -49,7 +50,7 @@ static void on_refused(cw_remote_health *h, uint64_t now, bool has_load)
 
 static void on_accepted(cw_remote_health *h)
 {
-    /* Read first: every call comes by here. */
+    /* Read before write: every call runs this. */
     if (atomic_load_explicit(&h->call_refused, memory_order_relaxed)) {
         atomic_store(&h->call_refused, false);
         atomic_store(&h->refusals, 0);
@@ -61,9 +62,25 @@ bool cw_remote_is_refused(const cw_remote_health *h, uint64_t now)
 {
     if (CW_LIKELY(!atomic_load_explicit(&h->call_refused, memory_order_relaxed)))
         return false;
-    bool is_doubted =
-        atomic_load(&h->is_doubted) && now - atomic_load(&h->doubted_at) < CW_REMOTE_SETTLE_MS;
+    bool is_doubted = atomic_load(&h->is_doubted) &&
+                      cw_clock_since(now, atomic_load(&h->doubted_at)) < CW_REMOTE_SETTLE_MS;
     return is_doubted || atomic_load(&h->load_refused) || now < atomic_load(&h->refused_until);
+}
+
+/* Whether a request may be tried after a pause because of rejected calls: one, whose response decides
+ * about the others, or another one if that has none. */
+static bool may_try(cw_remote_health *h, uint64_t now)
+{
+    uint64_t until = atomic_load(&h->refused_until);
+    if (CW_LIKELY(!until))
+        return true;
+    return now >= until &&
+           atomic_compare_exchange_strong(&h->refused_until, &until, now + CW_REMOTE_SETTLE_MS);
+}
+
+bool cw_remote_denies(cw_remote_health *h, uint64_t now)
+{
+    return cw_remote_is_refused(h, now) || !may_try(h, now);
 }
 
 static void report_to_breaker(cw_remote *r, uint64_t now, bool trial, cw_client_end end)
@@ -83,7 +100,7 @@ static void record_credentials(cw_remote *r, uint64_t now, const cw_upstream_rep
     bool has_load = r->service->config.openrpc.n == 0;
     if (!r->service->protocol.has_credentials)
         return;
-    /* With a file, a 403 is more likely about one method than about our login. */
+    /* With a file, a 403 is more likely due to one method than to the login. */
     if (is_denied && (has_load || status != 403))
         on_refused(r->health, now, has_load);
     else if (!is_denied && reply->end == CW_CLIENT_OK)
@@ -98,7 +115,7 @@ void cw_remote_record_end(cw_remote *r, uint64_t now, bool trial, const cw_upstr
 
 bool cw_remote_may_ask(cw_remote *r, uint64_t now, bool *ret_trial)
 {
-    return !cw_remote_is_refused(r->health, now) &&
+    return !cw_remote_denies(r->health, now) &&
            cw_breaker_allow(&r->health->breaker, now, ret_trial);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hidden_text.c - text that models read and people do not see.
+/* hidden_text.c - text that models read, and that is invisible to operators.
  *
- * The descriptions of a service are shown to models as they are. An operator who
- * reads them must see all of it: so characters that are not shown, or that make
- * others look different from what they are, keep a method out. Joiners, marks of
- * direction and variation selectors belong to many languages and to emoji; they
- * count where several stand in a row, which spells nothing but can hide a message.
+ * The descriptions of a service are shown to models as they are. An operator must be
+ * able to see all of it. So a method is left out if a text has characters that are not
+ * shown, or that change how others look. Joiners, marks of direction and variation
+ * selectors belong to many languages and to emoji. They count only if several stand in
+ * a row, which has no meaning but can hide a message.
  */
 #include "base/hex.h"
 #include "base/utf8.h"
@@ -35,7 +35,7 @@ static bool is_hidden(uint32_t cp)
     return false;
 }
 
-/* Not shown either, but with a purpose beside what is. */
+/* Whether a character is not shown, but changes visible ones beside it. */
 static bool is_helper(uint32_t cp)
 {
     return is_between(cp, 0x200c, 0x200f) || is_between(cp, 0xfe00, 0xfe0f) ||
@@ -58,8 +58,7 @@ static bool read_unit(cw_str s, uint32_t *ret)
     return true;
 }
 
-/* An escape of JSON text, which keeps the spelling of its source: how long it is, and what it
- * stands for; 0: there is none. */
+/* The length and the character of an escape; 0: none. JSON text has the escapes of its source. */
 static unsigned escaped(cw_str rest, uint32_t *ret_cp)
 {
     uint32_t high, low;

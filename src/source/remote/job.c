@@ -32,7 +32,7 @@ static const cw_config_job *find_config(const cw_config_jobs *jobs, cw_str metho
     return NULL;
 }
 
-/* Params with our secret in them, where the service wants it there. */
+/* Params with the secret in them, if the service requires it there. */
 static cw_str add_secret(const cw_protocol_opts *protocol, cw_str params, cw_arena *arena)
 {
     cw_str first = protocol->secret_first, member = protocol->secret_member;
@@ -103,8 +103,8 @@ cw_str cw_job_id(const cw_job_rule *rule, const cw_json *result, cw_str params, 
 
 /* ---- requests ---- */
 
-/* The text of a value is compact, and a quote in a string has a backslash: the mark is found as it
- * is. */
+/* Replace the mark by the id. Values are compact JSON, and a quote in a string has a backslash, so
+ * a search for the text of the mark finds it. */
 static cw_str fill_in(cw_str params, cw_str id, cw_arena *arena)
 {
     CW_CLEANUP(cw_buf_done) cw_buf out;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* job.h - jobs of a service (sources[].jobs): methods that return the id of a job at once.
+/* job.h - jobs of a service (sources[].jobs): methods that return the id of a job before its end.
  *
  *     aria2.addUri ─► "2089b05e…" ─► aria2.tellStatus ["2089b05e…"] ─► {"status":"complete",…}
  *

@@ -2,8 +2,8 @@
 /* load.c - making a remote source.
  *
  *     endpoint ─► shared connection? ─► discovery ─► description ─► overlay, lock ─► source
- *                           │ it cannot be asked         │ it cannot be used, or asks less of
- *                           │                            │ callers than before
+ *                           │ it does not respond        │ it cannot be used, or requires less
+ *                           │                            │ of callers than before
  *                           └────────────────────────────┴─► the last good description, from the
  *                                                            state's folder
  */
@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "config/overlay.h"
 #include "source/openrpc/openrpc.h"
 #include "source/remote/discovery.h"
+#include "source/remote/last_good.h"
 #include "source/remote/remote_int.h"
 #include "source/remote/required_access.h"
 
@@ -38,18 +40,20 @@ struct cw_remote_job {
     cw_arena scratch; /* for the description; the source keeps nothing of it */
     cw_config_overlay_file *overlay;
     cw_lock *lock;
-    cw_buf lost; /* why the configured lock cannot be used; empty: it can, or there is none */
-    /* The last good description; .kind is empty where there is none of this service. */
+    cw_buf lost; /* why the configured lock cannot be used; empty: it can, or none is configured */
+    /* The last good description of this service; .kind is empty: none. */
     cw_state_description last;
     const cw_json *requires; /* of it */
     cw_arena known;          /* its texts */
     cw_remote_credentials credentials;
     cw_buf damaged;                        /* why it cannot be read; empty: it can */
-    cw_buf widened;                        /* lines: how the new one asks less of callers */
-    const cw_json *doc;                    /* that was read last, in scratch */
+    cw_buf widened;                        /* lines: how the new one requires less of callers */
+    cw_buf required;                       /* the requirements of the new one */
     cw_source *before;                     /* opts.before, a reference */
     bool has_files;                        /* `files` is valid */
     unsigned char files[CW_REMOTE_DIGEST]; /* of the files that the configuration names */
+    bool has_rules;                        /* `rules` is valid */
+    unsigned char rules[CW_REMOTE_DIGEST]; /* as of cw_remote */
 };
 
 /* ---- the end of a job ---- */
@@ -70,6 +74,7 @@ static void free_job(cw_remote_job *job, bool loops_ended)
     cw_arena_done(&job->known);
     cw_buf_done(&job->damaged);
     cw_buf_done(&job->widened);
+    cw_buf_done(&job->required);
     cw_buf_done(&job->problems);
     cw_buf_done(&job->warnings);
     cw_buf_done(&job->missing);
@@ -79,7 +84,7 @@ static void free_job(cw_remote_job *job, bool loops_ended)
     free(job);
 }
 
-/* Lines about a description quote it. Without memory nothing is told. */
+/* Replace secrets in lines that quote a description. Without memory no line is left. */
 static void hide_secrets(const cw_remote_job *job, cw_buf *lines)
 {
     cw_buf exposed;
@@ -93,7 +98,7 @@ static void hide_secrets(const cw_remote_job *job, cw_buf *lines)
         cw_buf_release(lines);
 }
 
-/* ---- a source that is made of the same as the one before ---- */
+/* ---- a source with the same inputs as the former one ---- */
 
 static void add_to_digest(unsigned char digest[CW_REMOTE_DIGEST], cw_str text)
 {
@@ -103,7 +108,7 @@ static void add_to_digest(unsigned char digest[CW_REMOTE_DIGEST], cw_str text)
     SHA256(both, sizeof both, digest);
 }
 
-/* The documents of views. A file of several methods counts once. */
+/* Add the documents of views to a digest. A file of several methods counts once. */
 static bool digest_views(const cw_config_overlays *methods, unsigned char ret[CW_REMOTE_DIGEST])
 {
     cw_str last = CW_STR("");
@@ -121,7 +126,7 @@ static bool digest_views(const cw_config_overlays *methods, unsigned char ret[CW
     return true;
 }
 
-/* Before the files are read for use: a file that changes in between differs at the next load. */
+/* Computed before the files are read for use: a change in between is noticed by the next load. */
 static bool digest_files(const cw_remote_opts *opts, unsigned char ret[CW_REMOTE_DIGEST])
 {
     const cw_config_remote *c = opts->config;
@@ -141,16 +146,41 @@ static bool digest_files(const cw_remote_opts *opts, unsigned char ret[CW_REMOTE
     return digest_views(&c->methods, ret);
 }
 
-static void digest_inputs(const cw_remote_job *job, cw_str openrpc, bool is_partial, cw_remote *r)
+/* Without a lock nothing is withheld, and with one everything that it has no entry for. */
+static void digest_approvals(const cw_lock *lock, cw_str source,
+                             unsigned char ret[CW_REMOTE_DIGEST])
+{
+    add_to_digest(ret, lock ? CW_STR("lock") : CW_STR(""));
+    add_to_digest(ret, cw_lock_entries(lock, source));
+}
+
+static bool digest_overlay(const cw_config_remote *config, unsigned char ret[CW_REMOTE_DIGEST])
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_buf_init(&text, FILE_MAX);
+    memset(ret, 0, CW_REMOTE_DIGEST);
+    if (config->overlay.n && cw_file_read(config->overlay.p, CW_FILE_PLAIN, &text, NULL))
+        return false;
+    add_to_digest(ret, cw_buf_str(&text));
+    return true;
+}
+
+/* The former requirements are an input only if they are enforced. */
+static void digest_inputs(const cw_remote_job *job, cw_str openrpc,
+                          const cw_remote_reading *reading, cw_remote *r)
 {
     char flags[64];
     const cw_schema_policy *policy = &job->opts.policy;
-    snprintf(flags, sizeof flags, "%d %d %d %d", (int)policy->draft, policy->annotate_formats,
-             is_partial, job->lost.n > 0);
+    snprintf(flags, sizeof flags, "%d %d %d %d %d", (int)policy->draft, policy->annotate_formats,
+             reading->is_partial, job->lost.n > 0, reading->enforces);
     memcpy(r->inputs, job->files, CW_REMOTE_DIGEST);
     add_to_digest(r->inputs, openrpc);
     add_to_digest(r->inputs, cw_str_from(flags));
+    if (reading->enforces)
+        add_to_digest(r->inputs, job->last.requires);
     r->has_inputs = job->has_files;
+    memcpy(r->rules, job->rules, CW_REMOTE_DIGEST);
+    r->has_rules = job->has_rules;
 }
 
 static bool is_as_before(const cw_remote_job *job, const cw_remote *r)
@@ -160,16 +190,17 @@ static bool is_as_before(const cw_remote_job *job, const cw_remote *r)
            memcmp(before->inputs, r->inputs, CW_REMOTE_DIGEST) == 0 &&
            before->shared == r->shared && before->answer_size == r->answer_size &&
            !atomic_load(&before->base.retired) &&
+           cw_endpoint_is_same_protocol(before->service, r->service) &&
            cw_config_remote_equal(&before->service->config, &r->service->config);
 }
 
-/* The source to hand over: that of before, if the new one has nothing else. */
+/* The source to return: the former one, if the new one has the same inputs. */
 static cw_source *pick_source(const cw_remote_job *job, cw_remote *r)
 {
     return r && is_as_before(job, r) ? cw_source_ref(job->before) : r ? &r->base : NULL;
 }
 
-/* Hand the source over (NULL: there is none). The job is gone afterwards. */
+/* End the job with a source, or NULL, and free it. */
 static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
 {
     cw_source *source = pick_source(job, r);
@@ -187,7 +218,7 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
         .missing = cw_buf_str(&job->missing),
         .n_found = r ? r->n_found : 0,
         .n_withheld = r ? r->n_withheld : 0,
-        .notice = r && r->problem.is_partial ? CW_STR(PARTIAL) : CW_STR(""),
+        .notice = r && r->is_partial ? CW_STR(PARTIAL) : CW_STR(""),
         .widened = cw_buf_str(&job->widened),
         .credentials = job->credentials,
         .lock = cw_buf_str(&job->lost),
@@ -207,6 +238,11 @@ static void finish(cw_remote_job *job, cw_remote *r, cw_code rc)
 }
 
 /* ---- from a description to a source ---- */
+
+static void add_line(cw_buf *lines, const char *text)
+{
+    cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", text);
+}
 
 /* NULL without memory. */
 static cw_remote *new_remote(const cw_remote_job *job)
@@ -237,7 +273,8 @@ static cw_remote *new_remote(const cw_remote_job *job)
     return NULL;
 }
 
-static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, cw_remote **ret)
+static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, bool is_last,
+                           cw_remote **ret)
 {
     cw_err err = {0};
     const cw_json *doc = NULL;
@@ -245,7 +282,6 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
     const cw_json_opts opts = {.max_bytes = CW_DESCRIBE_DOCUMENT_MAX};
     cw_arena_reset(&job->scratch);
     cw_code rc = cw_json_read(openrpc, &opts, &job->scratch, &doc, NULL, &err);
-    job->doc = doc;
     if (!rc)
         rc = cw_openrpc_upgrade_draft4(&doc, &job->scratch, &err);
     if (!rc)
@@ -261,6 +297,9 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
         .lock = job->lock,
         .withholds_all = job->lost.n > 0,
         .requires = job->requires,
+        .enforces = is_last,
+        .accepts = job->opts.accepts,
+        .required = is_last ? NULL : &job->required,
         .is_partial = is_partial,
         .policy = job->opts.policy,
         .defines = job->opts.defines,
@@ -269,7 +308,8 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
         .missing = &job->missing,
         .widened = &job->widened,
     };
-    digest_inputs(job, openrpc, is_partial, r);
+    r->is_partial = is_partial;
+    digest_inputs(job, openrpc, &reading, r);
     rc = cw_remote_read(r, &reading, doc);
     if (!rc && (rc = cw_remote_add_events(r, &job->opts, &job->warnings, &err)))
         cw_buf_add(&job->problems, cw_str_from(err.msg));
@@ -282,7 +322,7 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
 
 /* ---- the last good description ---- */
 
-/* A text of the arena; .p is NULL without memory. */
+/* The URL or the command of a service, in the arena; .p is NULL without memory. */
 static cw_str place_of(const cw_endpoint *service, cw_arena *arena)
 {
     const cw_config_strings *command = &service->config.command;
@@ -294,108 +334,77 @@ static cw_str place_of(const cw_endpoint *service, cw_arena *arena)
     return text ? cw_str_from(text) : (cw_str){NULL, 0};
 }
 
-static bool copy_text(cw_str *text, cw_arena *arena)
+/* `at` is NULL without memory. */
+static cw_last_good_key key_of(const cw_remote_job *job, cw_arena *arena)
 {
-    *text = cw_arena_dup_str(arena, *text);
-    return text->p;
+    return (cw_last_good_key){.folder = job->opts.state,
+                              .is_quiet = job->opts.is_quiet,
+                              .name = job->service->config.name,
+                              .at = place_of(job->service, arena),
+                              .describe = job->service->config.describe};
 }
 
-/* All but the document. */
-static cw_code copy_problem(const cw_state_description *from, cw_arena *arena,
-                            cw_state_description *to)
-{
-    *to = *from;
-    to->openrpc = CW_STR("");
-    bool is_copied = copy_text(&to->at, arena) && copy_text(&to->describe, arena) &&
-                     copy_text(&to->kind, arena) && copy_text(&to->requires, arena);
-    return is_copied ? CW_OK : CW_NOMEM;
-}
-
-/* That of the file, or of the source before where there is no file. One of another service, or that
- * was asked for otherwise, says nothing: the operator has changed the configuration. */
 static cw_code find_last(cw_remote_job *job, cw_err *err)
 {
-    const cw_config_remote *config = &job->service->config;
-    const cw_remote *before = cw_remote_of(job->opts.before);
-    cw_state_description *last = &job->last;
-    if (config->openrpc.n)
+    if (job->service->config.openrpc.n)
         return CW_OK;
-    cw_code rc = cw_state_load_description(job->opts.state, config->name, &job->known, last, err);
-    if (rc == CW_GONE && before && before->problem.kind.n)
-        rc = copy_problem(&before->problem, &job->known, last);
+    const cw_last_good_key key = key_of(job, &job->known);
+    if (!key.at.p)
+        return cw_fail_nomem(err);
+    cw_code rc = cw_last_good_find(job->opts.last_good, &key, &job->known, &job->last, err);
     if (rc == CW_NOMEM)
-        return cw_fail_nomem(err);
-    if (rc && rc != CW_GONE)
+        return rc;
+    if (rc)
         cw_buf_printf(&job->damaged, "%s", err->msg);
-    cw_str at = place_of(job->service, &job->known);
-    if (!at.p)
-        return cw_fail_nomem(err);
-    if (rc || !cw_str_eq(last->at, at) || !cw_str_eq(last->describe, config->describe)) {
-        *last = (cw_state_description){0};
-        return CW_OK;
-    }
-    const cw_json_opts opts = {.max_bytes = last->requires.n + 1, .max_members = (1u << 24) - 1};
-    return cw_json_read(last->requires, &opts, &job->known, &job->requires, NULL, err);
+    if (job->last.is_of_other)
+        add_line(&job->warnings, "the stored description is of another url, command or discovery: "
+                                 "the requirements in it do not count");
+    if (rc || job->last.kind.n == 0)
+        return job->damaged.code ? cw_fail_nomem(err) : CW_OK;
+    const cw_json_opts opts = {.max_bytes = job->last.requires.n + 1,
+                               .max_members = (1u << 24) - 1};
+    return cw_json_read(job->last.requires, &opts, &job->known, &job->requires, NULL, err);
 }
 
-/* Use the last description of the service that was used. */
+/* Make the source from the last good description. */
 static cw_code use_last(cw_remote_job *job, cw_remote **ret)
 {
     if (job->last.openrpc.n == 0)
         return CW_GONE;
-    cw_code rc = make_source(job, job->last.openrpc, job->last.is_partial, ret);
-    if (rc)
-        return rc;
-    if (copy_problem(&job->last, &(*ret)->arena, &(*ret)->problem) == CW_OK)
-        return CW_OK;
-    cw_remote_free(*ret);
-    *ret = NULL;
-    return CW_NOMEM;
+    return make_source(job, job->last.openrpc, job->last.is_partial, /* is_last= */ true, ret);
 }
 
 /* ---- a new description ---- */
 
-static void add_line(cw_buf *lines, const char *text)
+/* Keep the description for the next load, and in its file for the next start. */
+static cw_code keep(cw_remote_job *job, const cw_discovery_result *result, cw_err *err)
 {
-    cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", text);
-}
-
-/* Remember what was said, for the next load and the next start. */
-static cw_code keep(cw_remote_job *job, const cw_discovery_result *result, cw_remote *r,
-                    cw_err *err)
-{
-    CW_CLEANUP(cw_buf_done) cw_buf requires;
-    cw_buf_init(&requires, CW_DESCRIBE_DOCUMENT_MAX);
-    cw_required_access_write(job->doc, job->requires, &requires);
-    if (requires.code)
-        return cw_fail(err, requires.code, "what it asks of callers cannot be kept");
-    cw_state_description problem = {
-        .at = place_of(job->service, &r->arena),
-        .describe = job->service->config.describe,
+    if (job->required.code)
+        return cw_fail(err, job->required.code, "what it asks of callers cannot be kept");
+    const cw_last_good_key key = key_of(job, &job->known);
+    if (!key.at.p)
+        return cw_fail_nomem(err);
+    const cw_state_description d = {
+        .at = key.at,
+        .describe = key.describe,
         .kind = cw_str_from(result->kind),
         .is_partial = result->is_partial,
-        .requires = cw_buf_str(&requires),
+        .accepted_ms = job->opts.accepts ? cw_clock_wall_ms() : 0,
+        .requires = cw_buf_str(&job->required),
         .openrpc = result->openrpc,
     };
-    if (!problem.at.p || copy_problem(&problem, &r->arena, &r->problem))
-        return cw_fail_nomem(err);
-    const cw_state_description *last = &job->last;
-    bool is_same = last->openrpc.n && cw_str_eq(last->kind, problem.kind) &&
-                   last->is_partial == problem.is_partial &&
-                   cw_str_eq(last->requires, problem.requires) &&
-                   cw_str_eq(last->openrpc, problem.openrpc);
-    if (is_same || job->opts.is_quiet)
-        return CW_OK;
-    cw_err why = {0};
-    cw_str name = job->service->config.name;
-    if (cw_state_save_description(job->opts.state, name, &problem, &why)) {
-        cw_buf_printf(&job->warnings, "%sthe description could not be kept: %s",
-                      job->warnings.n ? "\n" : "", why.msg);
-    }
+    cw_code rc = cw_last_good_keep(job->opts.last_good, &key, &job->last, &d, err);
+    if (rc == CW_NOMEM || !rc)
+        return rc;
+    /* An acceptance that is not stored has no effect. */
+    if (job->opts.accepts)
+        return cw_wrap(err, rc, "the description could not be stored");
+    cw_buf_printf(&job->warnings, "%sthe description could not be kept: %s",
+                  job->warnings.n ? "\n" : "", err->msg);
     return CW_OK;
 }
 
-/* Whether nothing is known to be lost. Each loss adds a line to `widened`. */
+/* Whether the new description may replace the last good one. A loss adds a line to `widened`. */
 static bool is_as_rich(cw_remote_job *job, const cw_discovery_result *result)
 {
     cw_err text;
@@ -410,6 +419,11 @@ static bool is_as_rich(cw_remote_job *job, const cw_discovery_result *result)
                 "are no tools may be in it",
                 result->kind, CW_STR_ARG(last));
         add_line(&job->widened, text.msg);
+    } else if (last.n && job->last.is_partial && !result->is_partial &&
+               cw_str_is(last, result->kind)) {
+        add_line(&job->widened,
+                 "the list of tools was rejected before, and is missing now: scopes may be "
+                 "missing, and methods that are no tools may be in the description");
     } else {
         return true;
     }
@@ -418,9 +432,13 @@ static bool is_as_rich(cw_remote_job *job, const cw_discovery_result *result)
 
 static cw_code refuse_new(cw_remote_job *job)
 {
-    cw_buf_printf(&job->problems, "%s%.*s\nit is not used until `causeway source accept %.*s`",
-                  job->problems.n ? "\n" : "", CW_STR_ARG(cw_buf_str(&job->widened)),
-                  CW_STR_ARG(job->service->config.name));
+    cw_buf_printf(&job->problems, "%s%.*s\nit is not used until ", job->problems.n ? "\n" : "",
+                  CW_STR_ARG(cw_buf_str(&job->widened)));
+    if (job->opts.state.n)
+        cw_buf_printf(&job->problems, "`causeway source accept %.*s`",
+                      CW_STR_ARG(job->service->config.name));
+    else
+        cw_buf_printf(&job->problems, "a restart, since state.directory is not set");
     return CW_PARAMS;
 }
 
@@ -429,13 +447,13 @@ static cw_code use_new(cw_remote_job *job, const cw_discovery_result *result, cw
     cw_err err = {0};
     if (!is_as_rich(job, result))
         return refuse_new(job);
-    cw_code rc = make_source(job, result->openrpc, result->is_partial, ret);
+    cw_code rc = make_source(job, result->openrpc, result->is_partial, /* is_last= */ false, ret);
     if (rc)
         return rc;
     if (job->widened.n && !job->opts.accepts)
         rc = refuse_new(job);
     else if (job->service->config.openrpc.n == 0)
-        rc = keep(job, result, *ret, &err);
+        rc = keep(job, result, &err);
     if (!rc)
         return CW_OK;
     if (err.msg[0])
@@ -466,7 +484,7 @@ static void on_discovered(const cw_discovery_result *result, void *ctx)
         size_t n_problems = job->problems.n;
         job->warnings.n = n_warnings;
         cw_buf_clear(&job->missing);
-        /* If that fails too, the first problem is reported. */
+        /* If the last description fails too, the first problem is reported. */
         if (use_last(job, &r))
             job->problems.n = n_problems;
         else
@@ -477,7 +495,7 @@ static void on_discovered(const cw_discovery_result *result, void *ctx)
 
 /* ---- the begin of a job ---- */
 
-/* The state of the service that the previous source found holds for this one too. */
+/* Share the state of the service with the former source, if both have the same address. */
 static cw_code find_health(cw_remote_job *job, cw_err *err)
 {
     const cw_remote *before = cw_remote_of(job->opts.before);
@@ -499,6 +517,7 @@ static cw_code find_shared(cw_remote_job *job, cw_err *err)
     }
     cw_shared_conn_opts opts = {
         .loop = job->loop,
+        .n_loops = o->n_loops,
         .spawner = o->spawner,
         .answer_size = o->answer_size,
         .announced = o->announced,
@@ -508,32 +527,65 @@ static cw_code find_shared(cw_remote_job *job, cw_err *err)
     return cw_shared_conn_new(job->service, &opts, &job->shared, err);
 }
 
-/* A lock that is lost protects nothing: without it every tool is withheld. */
-static cw_code read_lock(cw_remote_job *job, cw_err *err)
+/* Read the approved definitions. If they are lost, every tool is withheld, and `lost` gets the
+ * reason. */
+static cw_code read_lock(cw_str file, const cw_remote_approvals *given, cw_lock **ret, cw_buf *lost,
+                         cw_err *err)
 {
-    const char *path = job->opts.lock.p;
-    const cw_remote_approvals *given = job->opts.approvals;
-    job->opts.approvals = NULL; /* borrowed until now */
+    *ret = NULL;
     if (given) {
-        job->lock = cw_lock_ref(given->lock);
-        if (!job->lock)
-            cw_buf_printf(&job->lost, "%.*s; every tool is withheld", CW_STR_ARG(given->problem));
-        return job->lost.code ? cw_fail_nomem(err) : CW_OK;
+        *ret = cw_lock_ref(given->lock);
+        if (!*ret)
+            cw_buf_printf(lost, "%.*s; every tool is withheld", CW_STR_ARG(given->problem));
+        return lost->code ? cw_fail_nomem(err) : CW_OK;
     }
-    cw_code rc = job->opts.lock.n ? cw_lock_read(path, &job->lock, err) : CW_OK;
-    if (rc == CW_NOMEM || !job->opts.lock.n || job->lock)
+    cw_code rc = file.n ? cw_lock_read(file.p, ret, err) : CW_OK;
+    if (rc == CW_NOMEM || !file.n || *ret)
         return rc;
     if (rc)
-        cw_buf_printf(&job->lost,
+        cw_buf_printf(lost,
                       "%s; every tool is withheld until the file is repaired, or removed and made "
                       "anew by `causeway source approve`",
                       err->msg);
     else
-        cw_buf_printf(&job->lost,
+        cw_buf_printf(lost,
                       "lock '%s' does not exist; every tool is withheld until `causeway source "
                       "approve`",
-                      path);
-    return job->lost.code ? cw_fail_nomem(err) : CW_OK;
+                      file.p);
+    return lost->code ? cw_fail_nomem(err) : CW_OK;
+}
+
+cw_code cw_remote_check_lock(cw_str file, const cw_remote_approvals *given, cw_buf *lost,
+                             cw_err *err)
+{
+    cw_lock *lock;
+    cw_code rc = read_lock(file, given, &lock, lost, err);
+    cw_lock_unref(lock);
+    return rc;
+}
+
+/* A rule that cannot be read is no other rule: the file is missing for a moment, or is being edited. */
+bool cw_remote_has_other_rules(const cw_source *s, const cw_remote_opts *opts)
+{
+    const cw_remote *r = cw_remote_of(s);
+    const cw_config_remote *config = opts->config;
+    unsigned char rules[CW_REMOTE_DIGEST];
+    cw_lock *lock = NULL;
+    cw_config_overlay_file *overlay = NULL;
+    CW_CLEANUP(cw_buf_done) cw_buf lost;
+    cw_err unused;
+    cw_buf_init(&lost, LINES_MAX);
+    if (!r || !r->has_rules || !digest_overlay(config, rules) ||
+        read_lock(opts->lock, opts->approvals, &lock, &lost, &unused))
+        return false;
+    digest_approvals(lock, config->name, rules);
+    cw_lock_unref(lock);
+    bool is_other = lost.n == 0 && memcmp(rules, r->rules, CW_REMOTE_DIGEST) != 0;
+    if (is_other && config->overlay.n &&
+        cw_config_overlay_read(config->overlay.p, &overlay, NULL, &unused))
+        return false;
+    cw_config_overlay_free(overlay);
+    return is_other;
 }
 
 static cw_code begin(cw_remote_job *job, cw_err *err)
@@ -541,6 +593,7 @@ static cw_code begin(cw_remote_job *job, cw_err *err)
     const cw_config_remote *config = job->opts.config;
     job->has_files = digest_files(&job->opts, job->files);
     cw_code rc = cw_endpoint_new(config, job->opts.owner, &job->service, err);
+    job->has_rules = digest_overlay(config, job->rules);
     if (!rc && config->overlay.n)
         rc = cw_config_overlay_read(config->overlay.p, &job->overlay, NULL, err);
     if (!rc && job->overlay) {
@@ -548,7 +601,9 @@ static cw_code begin(cw_remote_job *job, cw_err *err)
         job->has_files = digest_views(&more.methods, job->files) && job->has_files;
     }
     if (!rc)
-        rc = read_lock(job, err);
+        rc = read_lock(job->opts.lock, job->opts.approvals, &job->lock, &job->lost, err);
+    digest_approvals(job->lock, config->name, job->rules);
+    job->opts.approvals = NULL; /* borrowed until now */
     if (!rc)
         rc = find_last(job, err);
     if (!rc)
@@ -582,6 +637,7 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
     cw_buf_init(&job->lost, LINES_MAX);
     cw_buf_init(&job->damaged, LINES_MAX);
     cw_buf_init(&job->widened, LINES_MAX);
+    cw_buf_init(&job->required, CW_DESCRIBE_DOCUMENT_MAX);
     cw_arena_init(&job->scratch, ARENA_MAX);
     cw_arena_init(&job->known, ARENA_MAX);
     cw_code rc = begin(job, err);

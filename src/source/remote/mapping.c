@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mapping.c - the map of a method's params and result: how it is made from an overlay, what is sent
- * for the arguments of a call, and which part of a result is returned. */
+/* mapping.c - the map of a method's params and result: made from an overlay, applied to the
+ * arguments of a call and to its result. */
 #include "source/remote/mapping.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ struct cw_param_map {
     cw_params_style style;
     const map_entry *slots;
     size_t n;
-    bool passes_all; /* the one argument, "params", is all of them */
+    bool passes_all; /* the only argument, "params", contains all params */
     /* Results. */
     cw_str pointer;
     size_t budget; /* 0: none */
@@ -77,12 +77,11 @@ static cw_code make_key(const builder *x, cw_str name, cw_str *ret, cw_err *err)
     return b.code ? cw_fail_nomem(err) : keep(x, cw_buf_str(&b), ret, err);
 }
 
-/* The schema with another value of a member; empty: without the member. */
-static cw_code change_schema(const builder *x, const char *member, cw_str value, cw_param *p,
-                             cw_err *err)
+cw_code cw_param_map_change_schema(cw_arena *arena, const char *member, cw_str value, cw_param *p,
+                                   cw_err *err)
 {
     const cw_json *schema = NULL;
-    cw_code rc = p->schema.n ? cw_json_read(p->schema, NULL, x->arena, &schema, NULL, err) : CW_OK;
+    cw_code rc = p->schema.n ? cw_json_read(p->schema, NULL, arena, &schema, NULL, err) : CW_OK;
     if (rc || (schema && !cw_json_is(schema, CW_JSON_OBJECT)))
         return rc;
     CW_CLEANUP(cw_buf_done) cw_buf b;
@@ -102,10 +101,15 @@ static cw_code change_schema(const builder *x, const char *member, cw_str value,
     }
     cw_json_close(&w);
     rc = cw_json_writer_end(&w, err);
-    return rc ? rc : keep(x, cw_buf_str(&b), &p->schema, err);
+    cw_str text = rc ? (cw_str){0} : cw_arena_dup_str(arena, cw_buf_str(&b));
+    if (!rc && !text.p)
+        rc = cw_arena_fail(arena, err);
+    if (!rc)
+        p->schema = text;
+    return rc;
 }
 
-/* The param as it is shown: the operator's values replace the service's. */
+/* Add a param as clients see it: the operator's values replace the service's. */
 static cw_code show(builder *x, const cw_config_param *o, cw_param *p, cw_err *err)
 {
     cw_code rc = CW_OK;
@@ -121,7 +125,7 @@ static cw_code show(builder *x, const cw_config_param *o, cw_param *p, cw_err *e
         if (!rc)
             rc = cw_json_read(text, NULL, x->arena, &p->default_value, NULL, err);
         if (!rc)
-            rc = change_schema(x, "default", text, p, err);
+            rc = cw_param_map_change_schema(x->arena, "default", text, p, err);
         p->is_required = false;
     }
     for (size_t i = 0; i < x->n_shown && !rc; i++) {
@@ -151,7 +155,7 @@ static cw_code add_param(builder *x, const cw_param *found, cw_err *err)
     return show(x, o, &p, err);
 }
 
-/* One that only the operator knows. */
+/* Add a param that only the overlay declares. */
 static cw_code add_declared(builder *x, const cw_config_param *o, cw_err *err)
 {
     cw_param p = {.description = CW_STR(""), .schema = CW_STR(""), .is_required = o->required};
@@ -172,7 +176,7 @@ static cw_code unknown(const cw_method *m, const cw_config_param *o, cw_err *err
                    CW_STR_ARG(o->name));
 }
 
-/* ---- all of them ---- */
+/* ---- all params ---- */
 
 static bool has_param(const cw_method *m, cw_str name)
 {
@@ -247,17 +251,18 @@ static cw_code show_result(builder *x, cw_param_map *map, cw_method *m, cw_err *
     return rc;
 }
 
-/* The one argument that is all params. A service that takes lists needs no choice between a list and an
- * object: some clients reduce such a choice to the object. */
+/* Show one argument that contains all params. If the service takes lists, the schema allows only a
+ * list: some clients reduce a choice between list and object to the object. */
 static cw_code expose_all(builder *x, const cw_param_map *map, const cw_method *m, cw_err *err)
 {
     cw_param *all = &x->exposed[x->n_shown++];
     *all = m->params[0];
-    cw_code rc = change_schema(x, "x-spread", CW_STR(""), all, err); /* no client needs it */
+    /* No client needs it. */
+    cw_code rc = cw_param_map_change_schema(x->arena, "x-spread", CW_STR(""), all, err);
     if (rc || map->style != CW_PARAMS_POSITIONAL)
         return rc;
     all->description = CW_STR("What the method takes: a list in its order");
-    return change_schema(x, "type", CW_STR("\"array\""), all, err);
+    return cw_param_map_change_schema(x->arena, "type", CW_STR("\"array\""), all, err);
 }
 
 static cw_code fill(builder *x, cw_param_map *map, cw_method *m, cw_err *err)
@@ -276,10 +281,10 @@ static cw_code fill(builder *x, cw_param_map *map, cw_method *m, cw_err *err)
         rc = show_result(x, map, m, err);
     if (rc)
         return rc;
-    /* A schema of all arguments together speaks of the names there. */
+    /* The schema of all arguments together uses the names of the service. */
     if (o->params.n || map->continues)
         m->input = CW_STR("");
-    m->by_position = m->takes_any_params = false; /* the map sees to it */
+    m->by_position = m->takes_any_params = false; /* the map does this */
     m->params = x->exposed;
     m->n_params = x->n_shown;
     map->slots = x->slots;
@@ -306,13 +311,13 @@ cw_code cw_param_map_make(const cw_protocol_opts *protocol, const cw_config_over
     return overlay->output.n ? keep(&x, overlay->output, &m->output, err) : CW_OK;
 }
 
-/* ---- the part of a result that counts, within its budget ---- */
+/* ---- the part of a result that is returned, within its budget ---- */
 
 #define WORD "next-"
 #define CHARACTER_MAX 4u
 
-/* Shows whether a result is still the same, also to another server. It is no defence against an
- * attacker. */
+/* A hash that shows whether a result has changed, the same at all servers. It does not protect
+ * against an attacker. */
 static uint64_t hash_of(cw_str text)
 {
     return cw_fnv1a(CW_FNV1A_START, text);
@@ -341,8 +346,8 @@ static void fail_nomem(cw_outcome *outcome)
                             .message = CW_STR("There is not enough memory for the result.")};
 }
 
-/* Elements from `at` on, as many as fit, but one at least; returns where the next part begins, 0:
- * there is none. */
+/* Add as many elements from `at` on as fit, but at least one. Returns the begin of the next part;
+ * 0: no further part. */
 static uint64_t add_items(cw_json_writer *w, const cw_json *list, uint64_t at, size_t budget)
 {
     size_t n = 0;
@@ -366,7 +371,7 @@ static uint64_t add_text(cw_json_writer *w, cw_str text, uint64_t at, size_t bud
 {
     cw_str rest = at < text.n ? cw_str_make(text.p + at, text.n - at) : CW_STR("");
     cw_str part = cw_str_make(rest.p, rest.n > budget ? cw_utf8_cut(rest, budget) : rest.n);
-    if (part.n == 0 && rest.n) /* a budget below one character: every part has one at least */
+    if (part.n == 0 && rest.n) /* a budget below one character: every part has at least one */
         part.n = cw_utf8_cut(rest, CHARACTER_MAX);
     cw_json_add_string_member(w, CW_STR("text"), part);
     return part.n < rest.n ? at + part.n : 0;
@@ -430,9 +435,9 @@ void cw_param_map_result(const cw_param_map *map, const cw_continuation *part, c
         outcome->whole = result;
 }
 
-/* ---- what is sent for the arguments of a call ---- */
+/* ---- the params that are sent ---- */
 
-/* The params that are sent: as large as the arguments and what the map adds. */
+/* The params that are sent: as large as the arguments and the additions of the map. */
 typedef struct param_builder {
     const cw_param_map *map;
     const cw_json *const *arguments; /* or NULL */
@@ -514,7 +519,7 @@ static void write_mixed(param_builder *x)
     cw_buf_add_char(x->out, '}');
 }
 
-/* The argument "params" is all of them. */
+/* Write the members of the argument "params", which contains all params. */
 static void write_passed(param_builder *x)
 {
     const cw_json *all = x->arguments ? x->arguments[0] : NULL;

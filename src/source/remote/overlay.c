@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* overlay.c - what an operator says about the methods of a service.
+/* overlay.c - the operator's settings for the methods of a service.
  *
  *     document: all methods   x   overlay: some of them, marked   ->   offer
  *
- * A method that no overlay names is not there at all. Entries with wildcards name all that fit
- * and that no entry before them, and none without wildcards, has named. The service's own
+ * A method that no overlay names is left out. Entries with wildcards name all methods that match,
+ * except those named by an earlier entry or by one without wildcards. The service's own
  * values (title, annotations, scopes) apply unless the operator sets others. They can require more
  * of callers. They never expose a method, and never allow a call to be repeated.
  */
@@ -24,205 +24,6 @@
 #define NEAR 8u            /* edits, for "did you mean" */
 #define WITHHELD_TOLD 200u /* differences from the lock that have a line each */
 
-/* ---- the mark of a tool: the operator's values replace those of the service, member by member ----
- *
- * Hints of the service are shown to clients and open nothing. Otherwise a service that declares a tool
- * read-only would have it called by GET, repeated and merged on its own word.
- */
-
-static const char *const levels[] = {NULL, "none", "optional", "required"};
-
-/* Members of `more` that are not in `first`, and none of `skipped`, which ends with NULL. */
-static void add_members(cw_json_writer *w, const cw_json *more, const cw_json *first,
-                        const char *const *skipped)
-{
-    for (const cw_json *k = more ? cw_json_first(more) : NULL; k; k = cw_json_next_key(k)) {
-        cw_str name = cw_json_text(k);
-        size_t i = 0;
-        while (skipped[i] && !cw_str_is(name, skipped[i]))
-            i++;
-        if (skipped[i] || cw_json_get(first, name))
-            continue;
-        cw_json_add_key(w, name);
-        cw_json_add_value(w, cw_json_value(k));
-    }
-}
-
-/* A value that is no list is kept as it is: the reader of the mark rejects it. Dropping it would
- * remove a protection. */
-static void add_scopes(cw_json_writer *w, const cw_json *auth)
-{
-    const cw_json *scopes = cw_json_get(auth, CW_STR("scopes"));
-    if (scopes && !cw_json_is(scopes, CW_JSON_ARRAY)) {
-        cw_json_open_array(w);
-        cw_json_add_value(w, scopes);
-        cw_json_close(w);
-        return;
-    }
-    for (const cw_json *s = scopes ? cw_json_first(scopes) : NULL; s; s = cw_json_next(s))
-        cw_json_add_value(w, s);
-}
-
-/* A level that asks for less than a login: where the operator asks for scopes, a service must not
- * open what they protect. */
-static bool is_lower(const cw_json *auth)
-{
-    const cw_json *level = cw_json_get(auth, CW_STR("level"));
-    return cw_json_is(level, CW_JSON_STRING) &&
-           (cw_str_is(cw_json_text(level), "none") || cw_str_is(cw_json_text(level), "optional"));
-}
-
-/* Scopes of both: a service that asks for more is not talked out of it by an overlay that does not
- * speak of it. The operator's values replace all others; unknown members are kept, so that they are
- * rejected. */
-static void add_auth(cw_json_writer *w, const cw_config_overlay *o, const cw_json *own,
-                     const cw_json *its)
-{
-    static const char *const merged[] = {"scopes", NULL};
-    static const char *const merged_and_level[] = {"scopes", "level", NULL};
-    bool has_level = levels[o->level] != NULL;
-    bool drops_level = has_level || ((own || o->scopes.n) && is_lower(its));
-    cw_json_add_key(w, CW_STR("auth"));
-    cw_json_open_object(w);
-    cw_json_add_key(w, CW_STR("scopes"));
-    cw_json_open_array(w);
-    add_scopes(w, own);
-    for (size_t i = 0; i < o->scopes.n; i++)
-        cw_json_add_string(w, o->scopes.items[i]);
-    add_scopes(w, its);
-    cw_json_close(w);
-    if (has_level)
-        cw_json_add_string_member(w, CW_STR("level"), cw_str_from(levels[o->level]));
-    add_members(w, own, NULL, has_level ? merged_and_level : merged);
-    add_members(w, its, own, drops_level ? merged_and_level : merged);
-    cw_json_close(w);
-}
-
-static bool has_members(const cw_json *object)
-{
-    return cw_json_is(object, CW_JSON_OBJECT) && cw_json_count(object) > 0;
-}
-
-static bool is_wrong(const cw_json *auth)
-{
-    return auth && !cw_json_is(auth, CW_JSON_OBJECT);
-}
-
-static void add_annotations(cw_json_writer *w, const cw_config_overlay *o, const cw_json *own,
-                            const cw_json *its)
-{
-    const cw_json *own_auth = cw_json_get(own, CW_STR("auth"));
-    const cw_json *its_auth = cw_json_get(its, CW_STR("auth"));
-    bool has_auth = own_auth || its_auth || o->scopes.n || levels[o->level];
-    if (!has_members(own) && !has_members(its) && !has_auth && !o->read_only)
-        return;
-    cw_json_add_key(w, CW_STR("annotations"));
-    cw_json_open_object(w);
-    static const char *const apart[] = {"auth", NULL};
-    static const char *const apart_and_read[] = {"auth", "readOnlyHint", NULL};
-    add_members(w, own, NULL, apart);
-    if (o->read_only && !cw_json_get(own, CW_STR("readOnlyHint")))
-        cw_json_add_bool_member(w, CW_STR("readOnlyHint"), true);
-    add_members(w, its, own, o->read_only ? apart_and_read : apart);
-    const cw_json *wrong = is_wrong(own_auth) ? own_auth : is_wrong(its_auth) ? its_auth : NULL;
-    if (wrong) { /* the reader of the mark rejects it */
-        cw_json_add_key(w, CW_STR("auth"));
-        cw_json_add_value(w, wrong);
-    } else if (has_auth) {
-        add_auth(w, o, own_auth, its_auth);
-    }
-    cw_json_close(w);
-}
-
-static cw_code write_mark(const cw_config_overlay *o, const cw_json *own, const cw_json *its,
-                          cw_buf *out, cw_err *err)
-{
-    cw_json_writer w;
-    const cw_json *named = its ? cw_json_get(its, CW_STR("title")) : NULL;
-    cw_str title = cw_json_is(named, CW_JSON_STRING) ? cw_json_text(named) : CW_STR("");
-    const cw_json *annotations = its ? cw_json_get(its, CW_STR("annotations")) : NULL;
-    cw_json_writer_init(&w, out, CW_JSON_COMPACT);
-    cw_json_open_object(&w);
-    if (o->title.n)
-        cw_json_add_string_member(&w, CW_STR("title"), o->title);
-    else if (title.n)
-        cw_json_add_string_member(&w, CW_STR("title"), title);
-    add_annotations(&w, o, own, cw_json_is(annotations, CW_JSON_OBJECT) ? annotations : NULL);
-    if (o->hidden_unless_met)
-        cw_json_add_string_member(&w, CW_STR("visibility"), CW_STR("hide"));
-    if (o->task)
-        cw_json_add_string_member(&w, CW_STR("task"), cw_task_mark_name((cw_task_mark)o->task));
-    cw_json_close(&w);
-    return cw_json_writer_end(&w, err);
-}
-
-static bool says(const cw_json *own, cw_str hint)
-{
-    return own && cw_json_is(cw_json_get(own, hint), CW_JSON_TRUE);
-}
-
-/* The properties that calls rely on: only the operator sets them. */
-static cw_code trust(cw_remote *r, const cw_config_overlay *o, const cw_json *own, cw_method *m,
-                     cw_err *err)
-{
-    cw_mark *mark = cw_arena_alloc(&r->arena, sizeof *mark);
-    if (!mark)
-        return cw_arena_fail(&r->arena, err);
-    *mark = *m->mark;
-    bool has_hint = own && cw_json_get(own, CW_STR("readOnlyHint"));
-    mark->is_read_only = has_hint ? says(own, CW_STR("readOnlyHint")) : o->read_only;
-    mark->is_idempotent = says(own, CW_STR("idempotentHint"));
-    m->mark = mark;
-    return CW_OK;
-}
-
-static cw_code make(cw_remote *r, const cw_config_overlay *o, const cw_json *its, cw_arena *scratch,
-                    cw_method *m, cw_err *err)
-{
-    CW_CLEANUP(cw_buf_done) cw_buf text;
-    cw_buf_init(&text, 4 * CW_CONFIG_MAX_BYTES);
-    const cw_json *own = NULL, *mark = NULL;
-    cw_arena_reset(scratch);
-    cw_code rc = CW_OK;
-    if (o->annotations.n)
-        rc = cw_json_read(o->annotations, NULL, scratch, &own, NULL, err);
-    if (!rc && own && !cw_json_is(own, CW_JSON_OBJECT))
-        rc = cw_fail(err, CW_PARAMS, "expected an object, got %s", cw_json_type_name(own));
-    if (!rc)
-        rc = write_mark(o, own, its, &text, err);
-    if (!rc)
-        rc = cw_json_read(cw_buf_str(&text), NULL, scratch, &mark, NULL, err);
-    if (rc)
-        return cw_wrap(err, rc, "annotations");
-    rc = cw_openrpc_mark(mark, "overlay", &r->arena, &m->mark, &m->needs, err);
-    return rc ? rc : trust(r, o, own, m, err);
-}
-
-/* Make m->mark and the level, scopes and visibility of m->needs. `described` is the method in the
- * document, or NULL. Invalid values of the service are left out, with a warning;
- * its hints are shown, and is_read_only and is_idempotent are what the operator says. */
-static cw_code make_mark(cw_remote *r, const cw_config_overlay *o, const cw_json *described,
-                         cw_arena *scratch, cw_buf *warnings, cw_method *m, cw_err *err)
-{
-    const cw_json *its = described ? cw_json_get(described, CW_STR("x-mcp-tool")) : NULL;
-    if (!cw_json_is(its, CW_JSON_OBJECT))
-        return make(r, o, NULL, scratch, m, err);
-    cw_code rc = make(r, o, its, scratch, m, err);
-    if (rc != CW_PARAMS)
-        return rc;
-    cw_err without;
-    m->needs = (cw_requirements){0};
-    rc = make(r, o, NULL, scratch, m, &without);
-    if (rc)
-        return cw_fail(err, rc, "%s", without.msg); /* the operator's own mistake */
-    /* The requirements of the service cannot be read: the tool is withheld from all callers. */
-    if (cw_json_get(cw_json_get(its, CW_STR("annotations")), CW_STR("auth")))
-        return cw_fail(err, CW_PARAMS, "marks of the service: %s", err->msg);
-    cw_buf_printf(warnings, "%smethod '%.*s': marks of the service are left out: %s",
-                  warnings->n ? "\n" : "", CW_STR_ARG(m->id), err->msg);
-    return CW_OK;
-}
-
 typedef struct reading {
     size_t list; /* of the overlay, that is being applied: source/remote/mcp/exposure.h */
     cw_remote *remote;
@@ -233,7 +34,9 @@ typedef struct reading {
     size_t n_found;
     bool *is_named; /* by an entry */
     cw_map by_id;
-    cw_map requires;  /* by method: what it asked before */
+    cw_map requires;  /* by method: its former requirements */
+    cw_map kept;      /* methods that keep their former requirements */
+    bool *is_settled; /* by index: the operator has accepted its present requirements */
     cw_arena scratch; /* of one mark */
     cw_method *offer;
     cw_remote_tool *tools;
@@ -242,14 +45,14 @@ typedef struct reading {
     size_t n_unfit; /* resources and prompts that cannot be shown; the first has a line */
     cw_remote_views views;
     bool omits_more;         /* the method that is being made is shown without icons and _meta */
-    size_t n_met, n_missing; /* entries that expose something, and that name what is not there */
-    cw_remote_definition *definitions; /* NULL where they are not wanted */
+    size_t n_met, n_missing; /* entries that expose a method, and that name a missing one */
+    cw_remote_definition *definitions; /* NULL: not requested */
     size_t n_definitions;
 } reading;
 
 static void add_line(cw_buf *lines, const char *text)
 {
-    cw_buf_printf(lines, "%s%s", lines->n ? "\n" : "", text);
+    cw_buf_add_line(lines, "%s", text);
 }
 
 static cw_code nomem(const reading *x, cw_err *err)
@@ -264,7 +67,8 @@ static bool is_pattern(cw_str text)
     return memchr(text.p, '*', text.n) || memchr(text.p, '?', text.n);
 }
 
-/* Names that MCP clients see are no names here: a pattern such as "a_*" would match more. */
+/* Report the portable name of a method, which is no name here: a pattern such as "a_*" would match
+ * more. False: it is none. */
 static bool report_portable(const reading *x, cw_str id, cw_err *err)
 {
     char room[CW_PORTABLE_NAME_MAX];
@@ -304,8 +108,8 @@ static void report_unknown(const reading *x, cw_str id, cw_err *err)
                 word);
 }
 
-/* A service may drop a method at any time, or show our account fewer of them: that is no reason to
- * lose the others. Whether it is a warning or a problem is known when all entries are through. */
+/* A service may drop a method at any time, or hide it from this account. The other methods stay.
+ * After all entries, check_missing() decides whether this is a warning or a problem. */
 static void miss_method(reading *x, cw_str id)
 {
     cw_err text;
@@ -314,7 +118,7 @@ static void miss_method(reading *x, cw_str id)
     add_line(x->given->missing, text.msg);
 }
 
-/* The id here: its own name, or with the prefix before it. */
+/* Set the id for clients: the operator's name for the method, or the prefix and its own id. */
 static cw_code rename_method(reading *x, const cw_config_overlay *o, cw_method *m, cw_err *err)
 {
     cw_str prefix = x->given->config->prefix;
@@ -343,13 +147,13 @@ static cw_code keep_definition(reading *x, cw_str id, cw_str text)
     return CW_OK;
 }
 
-/* A service with thousands of resources must not push everything else out of the warnings. */
+/* Limited, so that a service with thousands of resources leaves room for other warnings. */
 static void warn_of_lock(reading *x, cw_str id, const char *problem, const char *effect)
 {
     if (++x->n_told > WITHHELD_TOLD)
         return;
-    cw_buf_printf(x->given->warnings, "%smethod '%.*s': %s; %s `causeway source approve`",
-                  x->given->warnings->n ? "\n" : "", CW_STR_ARG(id), problem, effect);
+    cw_buf_add_line(x->given->warnings, "method '%.*s': %s; %s `causeway source approve`",
+                    CW_STR_ARG(id), problem, effect);
 }
 
 static void warn_of_others(const reading *x)
@@ -362,7 +166,7 @@ static void warn_of_others(const reading *x)
     add_line(x->given->warnings, text.msg);
 }
 
-/* Whether the lock has the tool as it is without its icons and _meta. */
+/* Whether the lock has the same tool without its icons and _meta. */
 static bool has_plain(const reading *x, const cw_method *found, const cw_json *described)
 {
     if (!cw_json_get(described, CW_STR("x-mcp-more")))
@@ -374,8 +178,8 @@ static bool has_plain(const reading *x, const cw_method *found, const cw_json *d
                                        cw_buf_str(&text), NULL) == CW_LOCK_SAME;
 }
 
-/* Whether something with this definition may be shown; a difference is added to the warnings. `found`
- * is NULL where it is no method. */
+/* Whether an entry with this definition may be shown. A difference is added to the warnings.
+ * `found` is NULL for instructions. */
 static bool is_approved_as(reading *x, cw_str id, cw_str definition, const cw_method *found,
                            const cw_json *described)
 {
@@ -395,7 +199,7 @@ static bool is_approved_as(reading *x, cw_str id, cw_str definition, const cw_me
     return warns;
 }
 
-/* Whether a tool may be shown; what is to be said about it is added to the warnings. */
+/* Whether a tool may be shown. A difference from the lock is added to the warnings. */
 static bool may_show(reading *x, const cw_method *found, const cw_json *described, cw_code *ret)
 {
     const cw_remote_reading *given = x->given;
@@ -439,7 +243,7 @@ static cw_code show_instructions(reading *x, cw_str text, cw_err *err)
     return x->remote->base.instructions.p ? CW_OK : nomem(x, err);
 }
 
-/* They are shown to models as tools are, so hidden text keeps them out too. */
+/* Models read instructions as they read tools, so hidden text in them is a problem too. */
 static cw_code read_instructions(reading *x, cw_err *err)
 {
     const cw_json *text = cw_json_get(x->doc, CW_STR("x-instructions"));
@@ -492,7 +296,7 @@ static cw_code read_tags(reading *x, const cw_config_overlay *o, cw_method *m, c
     return m->tags ? CW_OK : nomem(x, err);
 }
 
-/* The hash of the definition is approved, so the hash in it is. */
+/* The definition is approved, and with it the hash of the view that it contains. */
 static cw_code lock_view(const cw_json *described, cw_arena *arena, cw_relayed_target *ret,
                          cw_err *err)
 {
@@ -530,7 +334,7 @@ static cw_code make_tool(reading *x, const cw_config_overlay *o, const cw_json *
     tool->has_headers = is_mcp && !m->exposed && cw_relayed_has_headers(m);
     if (!rc)
         rc = cw_param_map_make(protocol, o, m, arena, &tool->map, err);
-    /* It has two results: the id of the job, and that of the job. */
+    /* The call may return the id of the job or the result of the job, so no schema fits both. */
     if (tool->job && o->output.n == 0)
         m->output = CW_STR("");
     return rc;
@@ -553,7 +357,7 @@ static cw_code try_parts(const reading *x, const cw_method *m, const cw_param *p
     return rc;
 }
 
-/* A schema that makes no sense refuses nothing: better a tool that takes anything than none. */
+/* Replace an invalid schema by one that accepts anything: the tool stays usable. Adds a warning. */
 static void open_schema(reading *x, cw_str *schema, const cw_err *why)
 {
     *schema = CW_STR("");
@@ -562,13 +366,31 @@ static void open_schema(reading *x, cw_str *schema, const cw_err *why)
     add_line(x->given->warnings, text.msg);
 }
 
-static cw_code tolerate(reading *x, cw_method *m, cw_err *err)
+/* The schemas of the operator are rules: an invalid one must not become one that accepts anything. */
+static cw_code check_own_schemas(const reading *x, const cw_config_overlay *o, const cw_method *m,
+                                 cw_err *err)
+{
+    const cw_str none = CW_STR("");
+    cw_code rc = CW_OK;
+    for (size_t i = 0; i < o->params.n && !rc; i++) {
+        const cw_config_param *own = &o->params.items[i];
+        const cw_param param = {.name = own->name, .schema = own->schema};
+        if (own->schema.n)
+            rc = try_parts(x, m, &param, none, none, err);
+    }
+    return rc || !o->output.n ? rc : try_parts(x, m, NULL, none, o->output, err);
+}
+
+static cw_code tolerate(reading *x, const cw_config_overlay *o, cw_method *m, cw_err *err)
 {
     const cw_str none = CW_STR("");
     cw_method_schemas *schemas = NULL;
     cw_code rc = cw_method_schemas_new(m, 1, &x->given->policy, &schemas, err);
     cw_method_schemas_unref(schemas);
     if (rc != CW_PARAMS)
+        return rc;
+    rc = check_own_schemas(x, o, m, err);
+    if (rc)
         return rc;
     cw_param *params = cw_arena_calloc(&x->remote->arena, m->n_params, sizeof *params);
     if (!params)
@@ -593,13 +415,12 @@ static cw_code tolerate(reading *x, cw_method *m, cw_err *err)
     return rc == CW_PARAMS ? CW_OK : rc;
 }
 
-/* The schema of the result, for services whose results it corrects. */
+/* Keep the schema of the result for services in PHP, whose results are corrected with it. */
 static cw_code keep_output(reading *x, const cw_method *m, cw_remote_tool *tool, cw_err *err)
 {
-    const cw_json_opts opts = {.max_bytes = m->output.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
     if (!x->remote->service->words.is_php || m->output.n == 0)
         return CW_OK;
-    return cw_json_read(m->output, &opts, &x->remote->arena, &tool->output, NULL, err);
+    return cw_remote_read_php_schema(m->output, &x->remote->arena, &tool->output, err);
 }
 
 /* Icons and _meta of a tool of an MCP server. */
@@ -636,10 +457,10 @@ static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json
             return nomem(x, err);
     }
     cw_code rc = CW_OK;
-    if (o->tool)
-        rc = make_mark(x->remote, o, described, &x->scratch, x->given->warnings, m, err);
-    if (m->exposed)
-        m->mark = NULL; /* only what it asks of callers was wanted */
+    if (o->tool || o->rpc)
+        rc = cw_remote_make_mark(x->remote, o, described, &x->scratch, x->given->warnings, m, err);
+    if (m->exposed || !o->tool)
+        m->mark = NULL; /* only the requirements were needed */
     else if (rc == CW_OK && o->tool)
         rc = add_more(x, described, m, err);
     if (rc == CW_OK && m->mark)
@@ -653,43 +474,168 @@ static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json
     if (rc == CW_OK)
         rc = make_tool(x, o, described, m, &x->tools[x->n], err);
     if (rc == CW_OK)
-        rc = tolerate(x, m, err);
+        rc = tolerate(x, o, m, err);
+    if (rc == CW_OK)
+        rc = cw_remote_check_defaults(x->remote, o, described, x->given, &x->scratch, m, err);
     if (rc == CW_OK)
         rc = keep_output(x, m, &x->tools[x->n], err);
     return rc ? rc : rename_method(x, o, m, err);
 }
 
-/* ---- what it asked of callers before ---- */
+/* ---- the former requirements ---- */
 
-/* A definition that the lock has approved is the operator's word, whatever was asked before. */
+/* Whether a lock withholds other definitions, so that the operator has approved this one. */
 static bool is_approved(const reading *x)
 {
     return x->given->lock && !x->given->config->warns_only;
 }
 
-static cw_code compare_needs(reading *x, const cw_config_overlay *o, const cw_method *found,
-                             const cw_method *m, cw_err *err)
+/* The requirements of a method with this description (NULL: none) and overlay. */
+static cw_code read_needs(reading *x, const cw_config_overlay *o, const cw_json *described,
+                          const cw_method *found, cw_requirements *ret, cw_err *err)
 {
-    const cw_json *before = cw_map_find(&x->requires, found->id);
-    if (!before || !o->tool || is_approved(x))
-        return CW_OK;
     CW_CLEANUP(cw_buf_done) cw_buf unused;
     cw_buf_init(&unused, CW_CONFIG_MAX_BYTES);
-    cw_method was = *found;
-    cw_str scope = CW_STR("");
-    was.needs = (cw_requirements){0};
-    cw_code rc = make_mark(x->remote, o, before, &x->scratch, &unused, &was, err);
-    if (rc == CW_NOMEM || (!rc && cw_required_access_covers(&m->needs, &was.needs, &scope)))
-        return rc;
+    cw_method m = *found;
+    m.needs = (cw_requirements){0};
+    cw_code rc = cw_remote_make_mark(x->remote, o, described, &x->scratch, &unused, &m, err);
+    *ret = m.needs;
+    return rc;
+}
+
+/* Require the former scopes of a method in addition to the present ones. */
+static cw_code add_needs(reading *x, const cw_requirements *was, cw_method *m, cw_err *err)
+{
+    size_t n = m->needs.n_scopes + was->n_scopes;
+    cw_str *scopes = cw_arena_calloc(&x->remote->arena, n, sizeof *scopes);
+    if (!scopes)
+        return nomem(x, err);
+    for (size_t i = 0; i < m->needs.n_scopes; i++)
+        scopes[i] = m->needs.scopes[i];
+    for (size_t i = 0; i < was->n_scopes; i++)
+        scopes[m->needs.n_scopes + i] = was->scopes[i];
+    m->needs.scopes = scopes;
+    m->needs.n_scopes = cw_requirements_sort(scopes, n);
+    m->needs.level = CW_AUTH_REQUIRED;
+    return CW_OK;
+}
+
+/* Without memory for its line, the loss would go unnoticed. */
+static cw_code add_widened(const reading *x, const char *text, cw_err *err)
+{
+    add_line(x->given->widened, text);
+    return x->given->widened->code == CW_NOMEM ? cw_fail_nomem(err) : CW_OK;
+}
+
+static cw_code report_widened(const reading *x, cw_str id, cw_str scope, cw_err *err)
+{
     cw_err text;
     if (scope.n)
         cw_fail(&text, CW_PARAMS, "method '%.*s': the service no longer asks for scope '%.*s'",
-                CW_STR_ARG(found->id), CW_STR_ARG(scope));
+                CW_STR_ARG(id), CW_STR_ARG(scope));
     else
         cw_fail(&text, CW_PARAMS, "method '%.*s': the service no longer asks for a login",
-                CW_STR_ARG(found->id));
-    add_line(x->given->widened, text.msg);
+                CW_STR_ARG(id));
+    return add_widened(x, text.msg, err);
+}
+
+/* Compare a method with requirements that were invalid, so that it was withheld. CW_INVALID: it has
+ * to be withheld again. */
+static cw_code compare_with_invalid(const reading *x, const cw_method *m, cw_str id, cw_err *err)
+{
+    if (x->given->enforces)
+        return cw_fail(err, CW_INVALID, "it is withheld, since its requirements were invalid");
+    if (m->needs.level == CW_AUTH_REQUIRED)
+        return CW_OK;
+    cw_err text;
+    cw_fail(&text, CW_PARAMS,
+            "method '%.*s': the service asks for no login in place of invalid "
+            "requirements",
+            CW_STR_ARG(id));
+    return add_widened(x, text.msg, err);
+}
+
+static cw_code compare_needs(reading *x, const cw_config_overlay *o, size_t index, cw_method *m,
+                             cw_err *err)
+{
+    const cw_method *found = &x->found[index];
+    const cw_json *before = cw_map_find(&x->requires, found->id);
+    cw_requirements was;
+    cw_str scope;
+    x->is_settled[index] = x->given->accepts || is_approved(x);
+    if (!before || is_approved(x))
+        return CW_OK;
+    cw_code rc = read_needs(x, o, before, found, &was, err);
+    if (rc)
+        return rc == CW_NOMEM ? rc : compare_with_invalid(x, m, found->id, err);
+    if (cw_required_access_covers(&m->needs, &was, &scope))
+        return CW_OK;
+    if (x->given->enforces)
+        return add_needs(x, &was, m, err);
+    return report_widened(x, found->id, scope, err);
+}
+
+/* Whether a method requires less than before under this overlay. */
+static cw_code has_widened_under(reading *x, const cw_config_overlay *o, size_t index, bool *ret,
+                                 cw_err *err)
+{
+    const cw_method *found = &x->found[index];
+    cw_requirements was, now;
+    cw_str scope;
+    cw_code rc = read_needs(x, o, x->described[index], found, &now, err);
+    *ret = true;
+    if (rc)
+        return rc == CW_NOMEM ? rc : CW_OK;
+    rc = read_needs(x, o, cw_map_find(&x->requires, found->id), found, &was, err);
+    *ret = rc ? now.level != CW_AUTH_REQUIRED : !cw_required_access_covers(&now, &was, &scope);
+    return rc == CW_NOMEM ? rc : CW_OK;
+}
+
+/* Whether a method requires less than before, under any overlay that it may get later. Its former
+ * requirements are kept then, unless the operator has accepted the present ones. Without a login,
+ * scopes have no effect, and an overlay may add the login: so there are two comparisons. */
+static cw_code has_widened(reading *x, size_t index, bool *ret, cw_err *err)
+{
+    static const cw_config_overlay without = {0}, with_login = {.level = CW_CONFIG_AUTH_REQUIRED};
+    const cw_json *before = cw_map_find(&x->requires, x->found[index].id);
+    *ret = false;
+    if (!before || x->is_settled[index] || cw_required_access_is_same(before, x->described[index]))
+        return CW_OK;
+    cw_code rc = has_widened_under(x, &without, index, ret, err);
+    return rc || *ret ? rc : has_widened_under(x, &with_login, index, ret, err);
+}
+
+/* Find methods that keep their former requirements, in addition to those that cannot be read. */
+static cw_code find_kept(reading *x, cw_err *err)
+{
+    for (size_t i = 0; i < x->n_found; i++) {
+        bool is_wider;
+        cw_code rc = has_widened(x, i, &is_wider, err);
+        if (rc)
+            return rc;
+        if (is_wider && cw_map_put(&x->kept, x->found[i].id, x, NULL))
+            return cw_fail_nomem(err);
+    }
     return CW_OK;
+}
+
+/* Write the requirements of all methods, for the next comparison. */
+static cw_code write_requires(reading *x, cw_err *err)
+{
+    const cw_remote_reading *given = x->given;
+    cw_code rc = find_kept(x, err);
+    if (rc)
+        return rc;
+    size_t n = cw_required_access_write(x->doc, given->requires, &x->kept, given->required);
+    if (n == 0)
+        return CW_OK;
+    cw_err text;
+    cw_fail(
+        &text, CW_LIMIT,
+        "the requirements of %zu method%s that no longer exist are over the limit of %u bytes, and "
+        "would be forgotten",
+        n, n == 1 ? "" : "s", CW_REQUIRED_ACCESS_MAX);
+    return add_widened(x, text.msg, err);
 }
 
 static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index, cw_err *err)
@@ -705,64 +651,77 @@ static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index
     }
     cw_method m = *found;
     rc = make_method(x, o, x->described[index], &m, err);
+    if (!rc)
+        rc = compare_needs(x, o, index, &m, err);
     if (rc)
         cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(found->id));
-    /* There may be thousands of resources: one that cannot be shown keeps no other out. */
+    if (rc == CW_INVALID) {
+        add_line(x->given->warnings, err->msg);
+        x->remote->n_withheld++;
+        return CW_OK;
+    }
+    /* There may be thousands of resources. One that cannot be shown does not affect the others. */
     if (rc == CW_PARAMS && m.exposed) {
         if (x->n_unfit++ == 0)
             add_line(x->given->warnings, err->msg);
         return CW_OK;
     }
-    if (rc)
-        return rc;
-    x->offer[x->n++] = m;
-    return compare_needs(x, o, found, &m, err);
+    if (!rc)
+        x->offer[x->n++] = m;
+    return rc;
 }
 
-/* ---- all of them ---- */
+/* ---- all methods ---- */
 
 static cw_code index_requires(reading *x, cw_err *err)
 {
     const cw_json *all = x->given->requires;
     bool is_map = cw_json_is(all, CW_JSON_OBJECT);
     for (const cw_json *k = is_map ? cw_json_first(all) : NULL; k; k = cw_json_next_key(k)) {
-        void *value = (void *)(uintptr_t)cw_json_value(k); /* read only, as the map cannot say */
+        void *value = (void *)(uintptr_t)cw_json_value(k); /* only read from the map */
         if (cw_map_put(&x->requires, cw_json_text(k), value, NULL))
             return cw_fail_nomem(err);
     }
     return CW_OK;
 }
 
-/* Find the description of each method in the document. */
-static void find_described(reading *x)
+/* Find the description of each method in the document. A method that cannot be read keeps its former
+ * requirements. */
+static cw_code find_described(reading *x)
 {
+    cw_code rc = CW_OK;
     cw_json_pointer_index index;
     cw_json_pointer_index_init(&index);
     const cw_json *methods = cw_json_get(x->doc, CW_STR("methods"));
-    for (const cw_json *entry = cw_json_first(methods); entry; entry = cw_json_next(entry)) {
+    for (const cw_json *entry = cw_json_first(methods); entry && !rc; entry = cw_json_next(entry)) {
         const cw_json *m = entry;
         if (cw_openrpc_follow(x->doc, &index, &m, NULL))
             continue;
         const cw_json *name = cw_json_get(m, CW_STR("name"));
-        const cw_method *found =
-            cw_json_is(name, CW_JSON_STRING) ? cw_map_find(&x->by_id, cw_json_text(name)) : NULL;
+        if (!cw_json_is(name, CW_JSON_STRING))
+            continue;
+        const cw_method *found = cw_map_find(&x->by_id, cw_json_text(name));
         /* If two have the same name the first counts. */
         if (found && !x->described[found - x->found])
             x->described[found - x->found] = m;
+        if (!found && cw_map_find(&x->requires, cw_json_text(name)))
+            rc = cw_map_put(&x->kept, cw_json_text(name), x, NULL);
     }
     cw_json_pointer_index_done(&index);
+    return rc;
 }
 
 static cw_code index_methods(reading *x, cw_err *err)
 {
     cw_arena *arena = &x->remote->arena;
     x->is_named = cw_arena_calloc(arena, x->n_found, sizeof *x->is_named);
+    x->is_settled = cw_arena_calloc(arena, x->n_found, sizeof *x->is_settled);
     x->described = cw_arena_calloc(arena, x->n_found, sizeof *x->described);
     const cw_config_overlays *own = &x->given->config->exposed[CW_CONFIG_TEMPLATES];
     size_t n = x->n_found + own->n + x->given->more.exposed[CW_CONFIG_TEMPLATES].n;
     x->offer = cw_arena_calloc(arena, n, sizeof *x->offer);
     x->tools = cw_arena_calloc(arena, n, sizeof *x->tools);
-    if (!x->is_named || !x->described || !x->offer || !x->tools)
+    if (!x->is_named || !x->is_settled || !x->described || !x->offer || !x->tools)
         return nomem(x, err);
     if (x->given->defines) {
         /* One more, for the instructions of the server. */
@@ -774,11 +733,10 @@ static cw_code index_methods(reading *x, cw_err *err)
         if (cw_map_put(&x->by_id, x->found[i].id, &x->found[i], NULL))
             return cw_fail_nomem(err);
     }
-    find_described(x);
-    return CW_OK;
+    return find_described(x) ? cw_fail_nomem(err) : CW_OK;
 }
 
-/* The operator's word is all that there is of it, so that there is nothing to approve. */
+/* An unlisted template is defined by the operator alone, so it needs no approval. */
 static cw_code offer_unlisted(reading *x, const cw_config_overlay *o, cw_err *err)
 {
     cw_method m;
@@ -795,7 +753,7 @@ static cw_code offer_unlisted(reading *x, const cw_config_overlay *o, cw_err *er
     return CW_OK;
 }
 
-/* One without wildcards. */
+/* Apply an entry without wildcards. */
 static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
 {
     cw_str id = cw_exposure_id(x->list, o->method, &x->scratch);
@@ -803,7 +761,7 @@ static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
         return cw_arena_fail(&x->scratch, err);
     const cw_method *found = cw_map_find(&x->by_id, id);
     if (found && cw_exposure_list(found) != x->list)
-        found = NULL; /* a tool that is called as if it were something else */
+        found = NULL; /* a tool whose name looks like the id of another kind */
     if (!o->tool && o->hidden_unless_met)
         return cw_fail(err, CW_PARAMS, "method '%.*s': visibility: only a tool can be hidden",
                        CW_STR_ARG(o->method));
@@ -821,7 +779,7 @@ static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
     return x->is_named[index] ? CW_OK : offer_method(x, o, index, err);
 }
 
-/* Methods that only a wildcard names, and whose scopes are not known, are not exposed. */
+/* Wildcards match nothing while the scopes of the methods are unknown. */
 static void refuse_pattern(reading *x, cw_str pattern)
 {
     cw_err text;
@@ -859,7 +817,7 @@ static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err
     return CW_OK;
 }
 
-/* Every mistake is found in one go; a lack of memory ends it. */
+/* Apply all entries, so that every mistake is reported. A lack of memory ends it. */
 static cw_code apply_list(reading *x, const cw_config_overlays *list, bool patterns, cw_code *worst,
                           cw_err *err)
 {
@@ -878,7 +836,8 @@ static cw_code apply_list(reading *x, const cw_config_overlays *list, bool patte
     return CW_OK;
 }
 
-/* If no named method exists, this is most likely another service, or a mistake. */
+/* Missing methods are a warning. If no named method exists, they are a problem: most likely it is
+ * the wrong service, or a mistake. */
 static cw_code check_missing(const reading *x, cw_code worst)
 {
     const cw_remote_reading *given = x->given;
@@ -894,9 +853,9 @@ static cw_code apply(reading *x, cw_err *err)
 {
     const cw_remote_reading *given = x->given;
     cw_code worst = CW_OK;
-    cw_code rc = index_methods(x, err);
+    cw_code rc = index_requires(x, err);
     if (!rc)
-        rc = index_requires(x, err);
+        rc = index_methods(x, err);
     for (x->list = 0; x->list < CW_EXPOSURE_LISTS && !rc; x->list++) {
         const cw_config_overlays *own = &given->config->methods, *more = &given->more.methods;
         if (x->list) {
@@ -911,11 +870,13 @@ static cw_code apply(reading *x, cw_err *err)
     }
     if (!rc)
         rc = read_instructions(x, err);
+    if (!rc && given->required)
+        rc = write_requires(x, err);
     warn_of_others(x);
     return rc ? rc : check_missing(x, worst);
 }
 
-/* For updates of its resources. */
+/* Index the exposed resources, for updates of them. */
 static cw_code index_resources(cw_remote *r, const cw_method *methods, size_t n)
 {
     size_t n_templates = 0;
@@ -950,11 +911,13 @@ cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_js
     }
     cw_map_init(&x.by_id, x.n_found ? x.n_found : 1);
     cw_map_init(&x.requires, SIZE_MAX);
+    cw_map_init(&x.kept, SIZE_MAX);
     cw_arena_init(&x.scratch, CW_ARENA_MAX);
     rc = apply(&x, &err);
     cw_arena_done(&x.scratch);
     cw_map_done(&x.by_id);
     cw_map_done(&x.requires);
+    cw_map_done(&x.kept);
     if (rc && given->problems->n == 0)
         add_line(given->problems, err.msg);
     if (rc)

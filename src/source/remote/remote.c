@@ -23,9 +23,9 @@
 #include "source/remote/remote_int.h"
 
 #define RETRY_MS 100u
-#define REPLY_MAX (16u * 1024u * 1024u) /* of an answer to an MCP server */
-#define OTHERS_MS UINT64_C(600000)      /* so long after calls of two callers a place is kept */
-/* Callers that are looked at, beside those with running requests. */
+#define REPLY_MAX (16u * 1024u * 1024u) /* of a response to an MCP server */
+#define OTHERS_MS UINT64_C(600000)      /* after calls of two callers, a place is kept so long */
+/* Networks and accounts that are tried, beside those with running requests. */
 #define MAX_CALLERS_TRIED 16u
 
 typedef struct request request;
@@ -35,18 +35,18 @@ typedef struct op {
     cw_list node; /* of its request, or `later` of its part; in none: over, or dropped */
     request *request;
     cw_source_call *call;
-    cw_continuation part; /* of the result that the caller asks for */
+    cw_continuation part; /* of the result that the caller requests */
     unsigned asks;        /* CW_RELAY_…: questions that an MCP server may ask its client */
-    bool completes;       /* an MCP server is asked for values of an argument */
+    bool completes;       /* requests values of an argument from an MCP server */
     cw_relayed_questions questions;
     cw_follower *follower; /* of its job, after the response; NULL: none */
     uint64_t since;        /* notifications about jobs before it began */
-    /* A result that was kept: told at the end of this turn. */
+    /* A kept result, which is reported at the end of this turn. */
     cw_deferred later;
     cw_str kept;
     uint64_t kept_id;
     unsigned kept_status;
-    cw_remote_loop_state *home; /* of one that waits for that */
+    cw_remote_loop_state *home; /* set for a kept result */
 } op;
 
 /* A request that waits or is under way, and the calls that wait for it. */
@@ -71,7 +71,7 @@ struct request {
     bool is_shared;         /* has memory of its own, with the params behind it; others may join, if
                                the tool only reads */
     bool is_left;           /* its call is over; the job that it begins is to be cancelled */
-    bool is_over;           /* those who wait are being told */
+    bool is_over;           /* its outcome is being reported to its calls */
 };
 
 static cw_remote *remote_of(cw_source *s)
@@ -109,14 +109,14 @@ static void on_part_closed(void *ctx)
     cw_source_unref(&r->base);
 }
 
-/* Their sinks are not called any more. */
+/* Drop calls without calling their sinks. */
 static void drop_ops(cw_list *ops)
 {
     for (cw_list *node; (node = cw_list_take_first(ops));)
         cw_loop_cancel_deferred(&op_at(node)->later);
 }
 
-/* It is in no list of its part any more. */
+/* Remove a request from the lists of its part. */
 static void leave_part(request *f)
 {
     cw_remote_loop_state *p = f->part;
@@ -237,7 +237,7 @@ static void fail_nomem(cw_outcome *ret)
                         .message = CW_STR("There is not enough memory.")};
 }
 
-/* A notification has no response. The outcome is that it was sent. */
+/* A notification has no response. Its result is null, once it was sent. */
 static void check_notification(cw_arena *arena, cw_outcome *ret)
 {
     *ret = (cw_outcome){.kind = CW_OUTCOME_RESULT};
@@ -252,7 +252,7 @@ static bool is_mcp(const cw_remote *r)
 
 /* ---- jobs ---- */
 
-/* The response has begun a job of the service, or a task of an MCP server. */
+/* Whether the response has begun a job of the service, or a task of an MCP server. */
 static bool is_begun(const cw_remote *r, const request *f, const op *o, const cw_outcome *outcome,
                      cw_follow_start *ret)
 {
@@ -293,13 +293,13 @@ static cw_code follow(cw_remote *r, const request *f, op *o, cw_follow_start *st
         if (!start->self)
             return CW_NOMEM;
     }
-    /* The client was told, which may have ended the part. */
+    /* The sink was called, which may have ended the part. */
     cw_remote_loop_state *p = r->parts[call->loop->index];
     rc = p ? CW_OK : open_part(r, call->loop, &p, &unused);
     return rc ? rc : cw_follow(p, start, &o->follower);
 }
 
-/* What could not be followed is a failure of a call that is a task already. */
+/* Follow a job or task that the response began. False: none, or a failure, which is in *outcome. */
 static bool begin_follow(cw_remote *r, const request *f, op *o, cw_outcome *outcome)
 {
     cw_follow_start start;
@@ -338,7 +338,7 @@ static void parse_reply(const cw_remote *r, const cw_remote_tool *tool, const op
         if (o->completes)
             cw_relayed_completion(call->arena, ret);
         else if (ret->kind == CW_OUTCOME_RESULT && !cw_relayed_is_task(ret->result, &unused)) {
-            /* One that was kept has no request. */
+            /* A kept result has no request. */
             cw_str uri = o->request ? o->request->relay.name : tool->target.name;
             cw_relayed_result(&tool->target, uri, r->service->words.is_strict, o->asks, ret);
         }
@@ -369,8 +369,8 @@ static void keep(const request *f, const cw_client_response *answer)
     cw_result_cache_add(&f->part->kept, &head, f->params, answer->body);
 }
 
-/* Report the outcome to every waiting call. A request in the arena of its call ends with the first
- * of them. */
+/* Report the outcome to every waiting call. A request in the arena of its call has only that
+ * one. */
 static void finish(cw_remote *r, request *f, const cw_upstream_reply *reply)
 {
     const cw_remote_tool *tool = f->tool;
@@ -395,7 +395,7 @@ static void finish(cw_remote *r, request *f, const cw_upstream_reply *reply)
         free(f);
 }
 
-/* The response to a call that is over has the id of its job. */
+/* Cancel the job of a call that is over. The response has its id. */
 static void cancel_job(cw_remote *r, request *f, const cw_upstream_reply *reply)
 {
     cw_outcome outcome;
@@ -447,13 +447,13 @@ static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
         cancel_job(r, f, reply);
     else
         finish(r, f, reply);
-    /* A call that was told may have ended the part: it is looked up again. */
+    /* A sink may have ended the part, so it is looked up again. */
     if (r->parts[index])
         cw_remote_close_if_over(r->parts[index]);
     cw_source_unref(&r->base);
 }
 
-/* A message of an MCP server before its response. It may end the call. */
+/* A message of an MCP server before its response. The sink may end the call. */
 static void on_message(cw_upstream_req *req, const cw_json *message)
 {
     request *f = req->ctx;
@@ -475,6 +475,7 @@ static cw_code launch(request *f, cw_err *err)
         .n_body = CW_REQUEST_TEMPLATE_PIECES,
         .path = f->tool->path,
         .limit_ms = p->remote->base.methods[f->method].call_ms,
+        .owner = f->owner,
         .may_repeat = f->tool->may_repeat,
         .reads = f->tool->reads,
         .is_notice = f->tool->is_notice,
@@ -515,14 +516,14 @@ static void on_retry(cw_deadline *d)
     on_done(&f->req, &reply);
 }
 
-/* The text for a call that was not begun, in place of the one in err, which may have details. */
+/* The reason for the caller why a call was not begun. It replaces err, which may have details. */
 static cw_code refuse(const cw_remote *r, cw_code rc, cw_fault *fault, cw_err *err)
 {
     *fault = rc == CW_NOMEM ? CW_FAULT_NOMEM : CW_FAULT_UNAVAILABLE;
     if (rc == CW_NOMEM)
         return cw_fail_nomem(err);
     if (rc == CW_PARAMS)
-        return rc; /* what is wrong with the arguments */
+        return rc; /* the text is about the arguments */
     if (rc == CW_INVALID)
         return cw_fail(err, CW_IO, "The service '%.*s' refuses our credentials.",
                        CW_STR_ARG(r->base.name));
@@ -543,7 +544,7 @@ static uint32_t places_of(const cw_remote_loop_state *p)
     return n ? n : CW_REMOTE_MAX_CONNECTIONS;
 }
 
-/* Whether the only place that is free is kept from this caller. */
+/* Whether the only free place is withheld from this caller. */
 static bool is_withheld_from(const cw_remote_loop_state *p, uint64_t owner)
 {
     if (p->n_running + 1 < places_of(p) || cw_loop_now(p->loop) >= p->others_until)
@@ -569,7 +570,7 @@ static void record_caller(cw_remote_loop_state *p, uint64_t owner)
     p->last_owner = owner;
 }
 
-/* From the queue, or from its call, to the service. */
+/* Send a request, which comes from the queue or directly from its call. */
 static cw_code depart(request *f, cw_err *err)
 {
     cw_remote_loop_state *p = f->part;
@@ -599,19 +600,19 @@ static cw_code enqueue(request *f, const cw_fair_key *key, cw_err *err)
     return CW_OK;
 }
 
-/* The request whose turn it is and that may begin; NULL: none. */
+/* The next request that may begin; NULL: none. */
 static request *next_request(const cw_remote_loop_state *p)
 {
     cw_fair_item *item = p->n_running < places_of(p) ? cw_fair_first(&p->waiting) : NULL;
     for (uint32_t n = places_of(p) + MAX_CALLERS_TRIED; item && n; n--) {
         if (may_begin(p, request_of(item)->owner))
             return request_of(item);
-        item = cw_fair_next_caller(&p->waiting, item);
+        item = cw_fair_next_network(&p->waiting, item);
     }
     return NULL;
 }
 
-/* A request that is in no list ends before it began: the calls that wait for it are told. */
+/* Fail the calls of a request that is in no list and has not begun. */
 static void fail(request *f, cw_fault fault, cw_str message)
 {
     bool is_shared = f->is_shared, more = true;
@@ -628,8 +629,8 @@ static void fail(request *f, cw_fault fault, cw_str message)
         free(f);
 }
 
-/* Send requests as long as there are places. The next one that ends before it began, and why;
- * or NULL. */
+/* Send requests while places are free. Returns the next request that ends before it began, and the
+ * reason; or NULL. */
 static request *next_end(cw_remote_loop_state *p, cw_code *ret_why)
 {
     cw_list *lost = cw_list_take_first(&p->lost);
@@ -640,7 +641,7 @@ static request *next_end(cw_remote_loop_state *p, cw_code *ret_why)
     for (request *f; (f = next_request(p));) {
         cw_err err = {0};
         cw_fair_take(&p->waiting, &f->place);
-        /* Each attempt with credentials that are refused may lock the account. */
+        /* Each attempt with rejected credentials may lock the account. */
         bool is_denied = cw_remote_is_refused(p->remote->health, cw_loop_now(p->loop));
         *ret_why = is_denied ? CW_INVALID : depart(f, &err);
         if (*ret_why)
@@ -649,7 +650,7 @@ static request *next_end(cw_remote_loop_state *p, cw_code *ret_why)
     return NULL;
 }
 
-/* Sinks that are told may end the part: it is looked up again each time. */
+/* A sink may end the part, so it is looked up again each time. */
 static void on_pump(cw_deferred *later)
 {
     cw_remote_loop_state *p = CW_CONTAINER(later, cw_remote_loop_state, pump);
@@ -679,8 +680,8 @@ static void count_result(const cw_remote_loop_state *p, cw_metrics_origin origin
     cw_metrics_count(CW_METRIC_RESULTS, cw_source_slot(&p->remote->base), origin, 0);
 }
 
-/* A call waits for the request of another one where that is under way. Behind one that waits it
- * would have the turn of another caller. */
+/* A call joins an equal request that is under way. It does not join one that waits, since it would
+ * use the turn of another caller. */
 static bool join(cw_remote_loop_state *p, const cw_source_call *call, cw_str params, op *o)
 {
     CW_LIST_EACH (node, &p->running) {
@@ -737,7 +738,7 @@ static bool has_cancel(const cw_remote *r, const cw_remote_tool *tool)
 static request *make_request(cw_remote_loop_state *p, const cw_source_call *call, cw_str params)
 {
     const cw_remote_tool *tool = &p->remote->tools[call->method->index];
-    /* A call to an MCP server has a client that may be asked, and progress of its own. */
+    /* A call to an MCP server has its own progress, and its own client for questions. */
     bool is_shared = (tool->reads && !is_mcp(p->remote)) || has_cancel(p->remote, tool);
     cw_str state = call->ids ? call->ids->tracestate : CW_STR("");
     size_t kept = is_shared ? params.n + state.n : 0;
@@ -781,7 +782,7 @@ static cw_code begin_request(cw_remote_loop_state *p, cw_source_call *call, cw_s
     }
     f->trial = trial;
     cw_fair_key key = cw_caller_fair_key(call->caller, call->peer);
-    f->owner = key.at[0];
+    f->owner = call->owner = key.at[0];
     record_caller(p, f->owner);
     bool waits = cw_fair_count(&p->waiting) > 0 || !may_begin(p, f->owner);
     cw_code rc = waits ? enqueue(f, &key, err) : depart(f, err);
@@ -812,7 +813,7 @@ static cw_code make_params(const cw_remote *r, const cw_source_call *call, op *o
     return CW_OK;
 }
 
-/* CW_DECLINED: the breaker is open; CW_INVALID: our credentials are refused. Calls that do
+/* CW_DECLINED: the breaker is open; CW_INVALID: the credentials are rejected. Calls that do
  * not need the service are served nevertheless.
  */
 static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_err *err)
@@ -829,7 +830,7 @@ static cw_code begin(cw_remote *r, cw_source_call *call, op *o, bool *trial, cw_
                      (tool->reads && join(p, call, params, o));
     if (is_served)
         return CW_OK;
-    if (cw_remote_is_refused(r->health, cw_loop_now(call->loop))) {
+    if (cw_remote_denies(r->health, cw_loop_now(call->loop))) {
         cw_remote_close_if_over(p);
         return CW_INVALID;
     }
@@ -886,8 +887,8 @@ static void cancel(cw_source *s, cw_source_call *call)
         return;
     }
     if (f->is_over || !cw_list_is_empty(&f->ops))
-        return; /* others wait for it too */
-    /* Who gives up near the end of the time had no answer in it; who left early says nothing. */
+        return; /* other calls wait for it too */
+    /* A cancel near the time limit counts as a timeout of the service, an earlier one does not. */
     uint64_t now = cw_loop_now(call->loop), ms = is_running(f) ? now - f->started : 0;
     uint32_t limit = call->method->call_ms ? call->method->call_ms : s->call_ms;
     if (is_running(f) && ms + ms / 8 >= limit) {
@@ -952,7 +953,7 @@ static void free_source(cw_source *s)
 
 const cw_remote *cw_remote_of(const cw_source *s)
 {
-    /* `base` is its begin. */
+    /* `base` is the first member. */
     return s && s->ops == &cw_remote_ops ? (const cw_remote *)(const void *)s : NULL;
 }
 

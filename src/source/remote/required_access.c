@@ -2,7 +2,6 @@
 /* required_access.c - requirements of a description, written and compared. */
 #include "source/remote/required_access.h"
 
-#include "base/map.h"
 #include "json/write.h"
 #include "source/openrpc/openrpc.h"
 
@@ -27,8 +26,15 @@ static void add(cw_json_writer *w, cw_str name, const cw_json *auth)
     cw_json_close(w);
 }
 
-/* The names of all methods of the document, in `names`; those with auth are written. */
-static void add_methods(cw_json_writer *w, const cw_json *doc, cw_map *names)
+bool cw_required_access_is_same(const cw_json *a, const cw_json *b)
+{
+    const cw_json *x = auth_of(a), *y = auth_of(b);
+    return x && y ? cw_json_equal(x, y) : x == y;
+}
+
+/* Add the names of all methods of the document except the kept ones to `names`, and write those with
+ * auth. */
+static void add_methods(cw_json_writer *w, const cw_json *doc, const cw_map *kept, cw_map *names)
 {
     const cw_json *methods = cw_json_get(doc, CW_STR("methods"));
     bool is_list = cw_json_is(methods, CW_JSON_ARRAY);
@@ -40,7 +46,8 @@ static void add_methods(cw_json_writer *w, const cw_json *doc, cw_map *names)
             continue;
         const cw_json *name = cw_json_get(m, CW_STR("name"));
         /* If two have the same name the first counts. */
-        if (!cw_json_is(name, CW_JSON_STRING) || cw_map_find(names, cw_json_text(name)))
+        if (!cw_json_is(name, CW_JSON_STRING) || cw_map_find(names, cw_json_text(name)) ||
+            cw_map_find(kept, cw_json_text(name)))
             continue;
         if (cw_map_put(names, cw_json_text(name), names, NULL)) {
             w->out->code = CW_NOMEM;
@@ -51,32 +58,36 @@ static void add_methods(cw_json_writer *w, const cw_json *doc, cw_map *names)
     }
 }
 
-void cw_required_access_write(const cw_json *doc, const cw_json *old, cw_buf *out)
+size_t cw_required_access_write(const cw_json *doc, const cw_json *old, const cw_map *kept,
+                                cw_buf *out)
 {
-    size_t n_old = 0;
+    size_t bytes = 0, n_left_out = 0;
     cw_json_writer w;
     CW_CLEANUP(cw_map_done) cw_map names;
     cw_map_init(&names, SIZE_MAX);
     cw_json_writer_init(&w, out, CW_JSON_COMPACT);
     cw_json_open_object(&w);
-    add_methods(&w, doc, &names);
+    add_methods(&w, doc, kept, &names);
     bool is_map = cw_json_is(old, CW_JSON_OBJECT);
     for (const cw_json *k = is_map ? cw_json_first(old) : NULL; k; k = cw_json_next_key(k)) {
         const cw_json *auth = auth_of(cw_json_value(k));
         if (!auth || cw_map_find(&names, cw_json_text(k)))
             continue;
-        n_old += cw_json_span(cw_json_value(k)).n + cw_json_text(k).n;
-        if (n_old > CW_REQUIRED_ACCESS_MAX)
-            break;
-        add(&w, cw_json_text(k), auth);
+        bool is_gone = !cw_map_find(kept, cw_json_text(k));
+        bytes += is_gone ? cw_json_span(cw_json_value(k)).n + cw_json_text(k).n : 0;
+        if (is_gone && bytes > CW_REQUIRED_ACCESS_MAX)
+            n_left_out++;
+        else
+            add(&w, cw_json_text(k), auth);
     }
     cw_json_close(&w);
     cw_code rc = cw_json_writer_end(&w, NULL);
     if (rc && !out->code)
         out->code = rc;
+    return n_left_out;
 }
 
-/* Kinds that can say what a tool asks of callers. */
+/* Whether descriptions of this kind have the requirements of tools. */
 static bool has_requirements(cw_str kind)
 {
     return cw_str_is(kind, "openrpc") || cw_str_is(kind, "drupal-tools");
@@ -97,7 +108,7 @@ static bool has_scope(const cw_requirements *needs, cw_str scope)
     return false;
 }
 
-/* The gate looks at scopes only where the level is REQUIRED. */
+/* The gate checks scopes only if the level is REQUIRED. */
 bool cw_required_access_covers(const cw_requirements *now, const cw_requirements *old,
                                cw_str *ret_scope)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* required_access.h - the access that a service has required, so that it cannot silently require less.
  *
- * A description may lose what protects a tool: its scopes and level, or the whole list that has
- * them, where the service answers a richer question no longer and a poorer one still. So each new
- * description is compared with the last good one. One that asks less of callers, or is of a poorer
- * kind, is not used: the last good one stays until an operator accepts it (`causeway source
- * accept`).
+ * A description may lose the protection of a tool: its scopes and level, or the whole list that has
+ * them, if the service returns only a poorer kind of description. So each new description is
+ * compared with the last good one. One that requires less of callers, or is of a poorer kind, is
+ * not used: the last good one stays until an operator accepts it (`causeway source accept`).
  *
  *     {"METHOD":{"x-mcp-tool":{"annotations":{"auth":{…}}}}}      for each method that has "auth"
  *
  * Methods that a description no longer has stay in it, within CW_REQUIRED_ACCESS_MAX: a tool that
- * goes and comes back asks for the same.
+ * is removed and returns has to require the same. A method also keeps its former requirements if it
+ * cannot be read now, or if it requires less now and that has not been accepted: it is not selected,
+ * the lock withholds it, or the overlay of the operator requires as much.
  *
  * Ownership: borrows.
  * Threads:   no state.
@@ -20,15 +21,21 @@
 
 #include "access/gate.h"
 #include "base/buf.h"
+#include "base/map.h"
 #include "json/json.h"
 
-#define CW_REQUIRED_ACCESS_MAX (1024u * 1024u) /* bytes of what is kept of methods that are gone */
+#define CW_REQUIRED_ACCESS_MAX (1024u * 1024u) /* bytes about methods that are gone */
 
-/* Append the object above for a document and, where `old` (an object, or NULL) has more methods,
- * for these. */
-void cw_required_access_write(const cw_json *doc, const cw_json *old, cw_buf *out);
+/* Append the object above for a document, and for further methods of `old` (an object, or NULL).
+ * Methods of `kept` (its keys) are written as in `old`. Returns how many methods of `old` are left
+ * out, since CW_REQUIRED_ACCESS_MAX is reached. */
+size_t cw_required_access_write(const cw_json *doc, const cw_json *old, const cw_map *kept,
+                                cw_buf *out);
 
-/* Whether a description of kind `now` may lack what one of kind `old` had. */
+/* Whether two descriptions of a method have literally the same requirements. */
+bool cw_required_access_is_same(const cw_json *a, const cw_json *b);
+
+/* Whether a description of kind `now` may lack facts that one of kind `old` had. */
 bool cw_required_access_is_weaker(cw_str old, cw_str now);
 
 /* Whether every caller that `now` lets in was let in by `old` too, as far as level and scopes

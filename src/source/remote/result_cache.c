@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* result_cache.c - results that are good for a while. There are few of them, so a list will do. */
+/* result_cache.c - results that are kept for a while. They are few, so a list is enough. */
 #include <stdlib.h>
 
 #include "source/remote/remote_int.h"
@@ -74,7 +74,7 @@ void cw_result_cache_add(cw_result_cache *k, const cw_result_cache_entry *head, 
     cw_list_add_first(&k->entries, &e->node);
     k->n++;
     k->bytes += n;
-    /* An older one with the same key is never found again, and goes here too. */
+    /* An older entry with the same key is never found again. It is dropped here as well. */
     while (k->entries.prev != &e->node && is_over(k))
         drop(k, entry_of(k->entries.prev)); /* NOLINT: a node that was freed is in no list */
 }

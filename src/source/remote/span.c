@@ -11,7 +11,7 @@
 #define META "{\"_meta\":{\"traceparent\":\""
 #define STATE "\",\"tracestate\":\""
 
-/* A param of this name is the method's own. */
+/* Whether params may have `_meta`, which is a param of the method then. */
 static bool has_meta(cw_str params)
 {
     static const char name[] = "\"_meta\"";
@@ -86,7 +86,7 @@ void cw_remote_span_begin(cw_remote_span *s, cw_upstream_req *req)
     req->tracestate = s->parent.tracestate;
 }
 
-/* error.type: empty where there was no error. */
+/* error.type: empty without an error. */
 static cw_str error_type(const cw_upstream_reply *reply, const cw_outcome *outcome,
                          char digits[CW_DIGITS_SIZE])
 {
@@ -108,7 +108,7 @@ static cw_str error_type(const cw_upstream_reply *reply, const cw_outcome *outco
     return outcome && outcome->kind == CW_OUTCOME_FAILED ? CW_STR("protocol") : CW_STR("");
 }
 
-/* The other end of the connection that the answer came over. */
+/* Add the address of the service, from the connection of the response. */
 static void add_peer(cw_otlp_writer *w, const cw_client_response *answer)
 {
     cw_address peer = {.len = 0};

@@ -17,12 +17,21 @@
 #define PATH_SIZE 4096u
 #define DESCRIPTION_MAX (CW_DESCRIBE_DOCUMENT_MAX + CW_REQUIRED_ACCESS_MAX + 65536u)
 #define STATUS_MAX 65536u
-#define MEMBERS_MAX ((1u << 24) - 1) /* of what json.h can hold */
+#define MEMBERS_MAX ((1u << 24) - 1) /* the maximum of json.h */
 
 static cw_str text_of(const cw_json *root, const char *key)
 {
     const cw_json *v = cw_json_get(root, cw_str_from(key));
     return cw_json_is(v, CW_JSON_STRING) ? cw_json_text(v) : CW_STR("");
+}
+
+static int64_t number_of(const cw_json *root, const char *key)
+{
+    const cw_json *v = cw_json_get(root, cw_str_from(key));
+    int64_t n = 0;
+    if (v)
+        cw_json_to_i64(v, &n);
+    return n;
 }
 
 static cw_code path_of(cw_str folder, cw_str name, const char *kind, char out[PATH_SIZE],
@@ -35,7 +44,7 @@ static cw_code path_of(cw_str folder, cw_str name, const char *kind, char out[PA
     return n > 0 && (size_t)n < PATH_SIZE ? CW_OK : cw_fail(err, CW_LIMIT, "the path is too long");
 }
 
-/* A command that root runs must not take a file away from the server that runs as another user. */
+/* A command that root runs must not make a file inaccessible to a server of another user. */
 static cw_code give_to_owner(cw_str folder, const char *path, cw_err *err)
 {
     struct stat st;
@@ -46,7 +55,7 @@ static cw_code give_to_owner(cw_str folder, const char *path, cw_err *err)
     return CW_OK;
 }
 
-/* The folder is made when it is first needed. */
+/* Write a file. The folder is made when it is first needed. */
 static cw_code save(cw_str folder, cw_str name, const char *kind, cw_str bytes,
                     cw_file_replace_sync sync, cw_err *err)
 {
@@ -77,6 +86,7 @@ cw_code cw_state_save_description(cw_str folder, cw_str name, const cw_state_des
     cw_json_add_string_member(&w, CW_STR("describe"), d->describe);
     cw_json_add_string_member(&w, CW_STR("kind"), d->kind);
     cw_json_add_bool_member(&w, CW_STR("partial"), d->is_partial);
+    cw_json_add_i64_member(&w, CW_STR("accepted_ms"), d->accepted_ms);
     cw_json_add_key(&w, CW_STR("requires"));
     cw_json_add_span(&w, d->requires);
     cw_json_add_key(&w, CW_STR("openrpc"));
@@ -100,6 +110,7 @@ static cw_code read_description(const cw_json *root, cw_state_description *ret, 
         .describe = text_of(root, "describe"),
         .kind = text_of(root, "kind"),
         .is_partial = is_partial,
+        .accepted_ms = number_of(root, "accepted_ms"),
     };
     if (!is_known || ret->kind.n == 0 || !(is_partial || cw_json_is(partial, CW_JSON_FALSE)) ||
         !cw_json_is(requires, CW_JSON_OBJECT) || !cw_json_is(openrpc, CW_JSON_OBJECT))
@@ -125,7 +136,7 @@ cw_code cw_state_load_description(cw_str folder, cw_str name, cw_arena *arena,
     if (rc)
         return rc;
     const cw_json *root = NULL;
-    /* The document stands deeper here than by itself. */
+    /* The document is deeper here than by itself. */
     const cw_json_opts opts = {.max_bytes = DESCRIPTION_MAX,
                                .max_depth = CW_JSON_DEPTH_CEILING,
                                .max_members = MEMBERS_MAX};
@@ -185,15 +196,6 @@ cw_code cw_state_save_status(cw_str folder, const cw_source_status *s, cw_err *e
     cw_buf_add_char(&out, '\n');
     cw_code rc = cw_json_writer_end(&w, err);
     return rc ? rc : save(folder, s->name, "status", cw_buf_str(&out), CW_FILE_REPLACE_FAST, err);
-}
-
-static int64_t number_of(const cw_json *root, const char *key)
-{
-    const cw_json *v = cw_json_get(root, cw_str_from(key));
-    int64_t n = 0;
-    if (v)
-        cw_json_to_i64(v, &n);
-    return n;
 }
 
 cw_code cw_state_load_status(cw_str folder, cw_str name, cw_arena *arena, cw_source_status *ret,

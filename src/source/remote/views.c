@@ -45,18 +45,18 @@ static cw_code read_html(cw_remote_views *views, cw_remote *r, cw_str file, cw_s
     return ret->p ? CW_OK : cw_arena_fail(&r->arena, err);
 }
 
-/* A view that reaches other servers, or parts of the machine, is worth a line. */
+/* Warn of a view that may reach other servers, or parts of the machine. */
 static void warn(const cw_remote_views *views, const cw_method *m, const cw_ui *ui)
 {
     static const char *const words[] = {"connectDomains", "permissions"};
     for (size_t i = 0; i < CW_COUNT(words) && ui->meta.n; i++) {
         if (memmem(ui->meta.p, ui->meta.n, words[i], strlen(words[i])))
-            cw_buf_printf(views->warnings, "%smethod '%.*s': its view asks for %s",
-                          views->warnings->n ? "\n" : "", CW_STR_ARG(m->id), words[i]);
+            cw_buf_add_line(views->warnings, "method '%.*s': its view asks for %s",
+                            CW_STR_ARG(m->id), words[i]);
     }
 }
 
-/* The object that the operator has written (or NULL), and the address that belongs to it. */
+/* The object that the operator has written, or NULL, and the address of the view. */
 static cw_code find_view(cw_remote *r, const cw_config_overlay *o, const cw_method *m,
                          cw_arena *scratch, const cw_json **ret, cw_str *ret_uri, cw_err *err)
 {
@@ -89,7 +89,7 @@ static cw_code add_view(cw_remote_views *views, cw_remote *r, const cw_config_ov
     if (!ui || !mark)
         return cw_arena_fail(&r->arena, err);
     rc = cw_ui_read(given, uri, &r->arena, ui, err);
-    /* A server's mistake costs its tool the view, not the tool. */
+    /* After a mistake of the server, the tool is shown without the view. */
     if (rc == CW_PARAMS && !is_ours)
         ui->uri = CW_STR("");
     else if (rc)

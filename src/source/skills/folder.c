@@ -24,9 +24,9 @@
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 #define ENTRY_MAX (2u * 1024u * 1024u) /* bytes of JSON about one skill */
-/* Of the nodes, names and JSON beside the files themselves. */
+/* Half of it is for the nodes, names and JSON beside the files themselves. */
 #define ARENA_MAX (2u * CW_SKILLS_MAX_BYTES)
-/* Entries that are looked at for a stamp: as many as can be served, and some that are not. */
+/* Maximum of entries in a stamp: more than can be served, since some entries are ignored. */
 #define STAMP_MAX 65536u
 
 /* ---- entries of a directory ---- */
@@ -69,7 +69,7 @@ static cw_code visit(DIR *dir, const char *name, cw_str path, unsigned depth, en
     e.path = cw_str_make(text, base + n);
     if (fstatat(e.directory, name, &e.st, AT_SYMLINK_NOFOLLOW) == 0)
         return fn(&e, ctx, err);
-    /* It has gone meanwhile: the next look sees that. */
+    /* The entry was removed meanwhile. The next stamp differs, so the directory is read again. */
     return errno == ENOENT ? CW_OK : cw_fail_errno(err, errno, "'%.*s'", CW_STR_ARG(e.path));
 }
 
@@ -225,7 +225,7 @@ static cw_code fail_size(const skill_reader *r, cw_err *err)
                : cw_fail(err, CW_LIMIT, "larger than %u MB", CW_SKILL_MAX_BYTES >> 20);
 }
 
-/* The bytes of a file. What it is, is checked again: it may have been replaced. */
+/* The bytes of a file. Its type is checked again, because the file may have been replaced. */
 static cw_code read_bytes(skill_reader *r, const entry *e, cw_str *ret, cw_err *err)
 {
     size_t most = CW_SKILL_MAX_BYTES - r->bytes < r->left ? CW_SKILL_MAX_BYTES - r->bytes : r->left;
@@ -351,7 +351,7 @@ static cw_code make_json(const cw_skill *skill, cw_str front,
     return ret->p ? CW_OK : cw_arena_fail(arena, err);
 }
 
-/* The texts of a skill whose files are read. */
+/* Make the texts of a skill from its files, which are read already. */
 static cw_code finish_skill(cw_skill *skill, cw_str directory, cw_arena *arena, cw_err *err)
 {
     cw_skill_front front = {0};
@@ -391,7 +391,7 @@ static cw_code read_skill(folder_reader *f, const entry *e, cw_err *err)
     cw_code rc = make_uri(f->prefix, name, arena, &skill->root, err);
     if (!rc)
         rc = make_uri(skill->root, CW_STR(CW_SKILL_FILE), arena, &skill->uri, err);
-    /* Its paths begin below its own directory. */
+    /* Paths begin below the directory of the skill. */
     entry top = *e;
     top.path = CW_STR("");
     if (!rc)

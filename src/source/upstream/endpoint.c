@@ -9,9 +9,10 @@
 #include "base/percent.h"
 #include "base/template.h"
 #include "json/write.h"
+#include "net/http/http1.h"
 
 #define SPELLED_MAX (1024u * 1024u)
-#define NAMED_MIN 6u /* bytes of a value that only its name makes a secret: "true" is none */
+#define NAMED_MIN 6u /* bytes of a value that is a secret because of its name; excludes "true" */
 
 static cw_code add(cw_endpoint *s, cw_str text, cw_err *err)
 {
@@ -47,7 +48,7 @@ static cw_code redact_basic(cw_endpoint *s, cw_str pair, cw_str header, cw_err *
     return rc || !encoded.p ? rc : add(s, encoded, err);
 }
 
-/* "Bearer X": what is secret of it is X. */
+/* The secret part of "Bearer X" is X. */
 static cw_code hide_value(cw_endpoint *s, cw_str value, cw_err *err)
 {
     cw_str rest;
@@ -68,7 +69,7 @@ static cw_code hide_pairs(cw_endpoint *s, const cw_config_pairs *pairs, cw_err *
     return rc;
 }
 
-/* A login has a password among its params. */
+/* The params of an initial call may contain a password. */
 static cw_code hide_members(cw_endpoint *s, cw_str json, cw_err *err)
 {
     const cw_json *root = NULL;
@@ -76,7 +77,7 @@ static cw_code hide_members(cw_endpoint *s, cw_str json, cw_err *err)
         return CW_OK;
     cw_code rc = cw_json_read(json, NULL, &s->arena, &root, NULL, err);
     if (rc)
-        return rc == CW_NOMEM ? rc : CW_OK; /* who sends it will say so */
+        return rc == CW_NOMEM ? rc : CW_OK; /* the login reports the error */
     for (const cw_json *v = root, *end = cw_json_after(root); v < end && !rc; v++) {
         bool is_key = v->meta & CW_JSON_KEY;
         if (is_key && cw_json_is(v + 1, CW_JSON_STRING) && cw_secrets_is_name(cw_json_text(v)))
@@ -156,13 +157,15 @@ static cw_code add_header(cw_endpoint *s, cw_str name, cw_str value, cw_err *err
 {
     if (!value.p)
         return nomem(s, err);
+    if (!cw_http_is_value(value))
+        return cw_fail(err, CW_CONFIG, "a line break or control character cannot be in a header");
     if (s->n_headers == CW_ENDPOINT_HEADERS)
         return cw_fail(err, CW_CONFIG, "headers: more than %u", CW_ENDPOINT_HEADERS);
     s->headers[s->n_headers++] = (cw_http_header){name, value};
     return CW_OK;
 }
 
-/* A JSON string, with `key` and a colon before it where there is one. */
+/* A JSON string; if `key` is not empty, with the key and a colon before it. */
 static cw_code quote(cw_endpoint *s, cw_str key, cw_str text, cw_str *ret, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf out;
@@ -178,7 +181,7 @@ static cw_code quote(cw_endpoint *s, cw_str key, cw_str text, cw_str *ret, cw_er
     return ret->p ? CW_OK : nomem(s, err);
 }
 
-/* Put the secret where `secret.as` says, which preset.c has checked. */
+/* Put the secret into the place that `secret.as` names. preset.c has checked it. */
 static cw_code place_secret(cw_endpoint *s, cw_str secret, cw_err *err)
 {
     cw_str as = s->config.secret.as, name = s->config.secret.name;
@@ -261,7 +264,7 @@ static cw_code take_oauth(cw_endpoint *s, cw_err *err)
     return rc ? rc : redact_basic(s, CW_STR(""), s->oauth_basic, err);
 }
 
-/* ---- where it is ---- */
+/* ---- address ---- */
 
 static bool has_scheme(cw_str url, const char *scheme)
 {
@@ -269,7 +272,7 @@ static bool has_scheme(cw_str url, const char *scheme)
     return url.n >= s.n && cw_str_ieq(cw_str_make(url.p, s.n), s);
 }
 
-/* The same host and port by the rules of `as`, which are the same. */
+/* Parse the URL with the scheme `as`, whose rules for host, port and path are the same. */
 static cw_code parse_as(cw_endpoint *s, const char *as, cw_client_url *url, cw_err *err)
 {
     cw_str rest = s->config.url;
@@ -303,7 +306,7 @@ static cw_code find_kind(cw_endpoint *s, cw_err *err)
     return rc ? cw_wrap(err, rc, "url '%.*s'", CW_STR_ARG(url)) : CW_OK;
 }
 
-/* NAME=VALUE of the program: what a program cannot do without, and what the operator says. */
+/* The environment of the program: the variables that programs need, and those of the operator. */
 static cw_code make_environment(cw_endpoint *s, cw_err *err)
 {
     static const char *const usual[] = {"PATH", "HOME", "LANG", "TMPDIR"};
@@ -373,7 +376,7 @@ static cw_code make_command(cw_endpoint *s, cw_err *err)
     return rc ? rc : make_environment(s, err);
 }
 
-/* A handshake has no content, and wants none. */
+/* The handshake of a WebSocket has no content, so it has neither Content-Type nor Accept. */
 static cw_code make_headers(cw_endpoint *s, cw_err *err)
 {
     bool is_http = s->kind == CW_ENDPOINT_HTTP;
@@ -393,8 +396,11 @@ static cw_code make_headers(cw_endpoint *s, cw_err *err)
     for (size_t i = 0; i < files->n && !rc; i++) {
         cw_str value;
         rc = read_own_file(s, &files->items[i], &value, err);
-        rc =
-            rc ? cw_wrap(err, rc, "header_files") : add_header(s, files->items[i].name, value, err);
+        if (!rc)
+            rc = cw_wrap(err, add_header(s, files->items[i].name, value, err), "%s",
+                         files->items[i].name.p);
+        if (rc)
+            rc = cw_wrap(err, rc, "header_files");
     }
     return rc;
 }
@@ -407,13 +413,6 @@ static cw_code read_replies(cw_endpoint *s, cw_err *err)
     return rc ? cw_wrap(err, rc, "answers_to_service") : CW_OK;
 }
 
-/* Something that a service can refuse. */
-static bool has_credentials(const cw_config_remote *c)
-{
-    return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->init_calls.n ||
-           c->headers.n;
-}
-
 static cw_code resolve(cw_endpoint *s, cw_err *err)
 {
     cw_code rc = cw_preset_apply(&s->config, &s->words, err);
@@ -422,7 +421,7 @@ static cw_code resolve(cw_endpoint *s, cw_err *err)
     s->protocol = s->words.protocol;
     s->protocol.secret_first = s->protocol.secret_member = CW_STR("");
     s->protocol.secrets = &s->secrets;
-    s->protocol.has_credentials = has_credentials(&s->config);
+    s->protocol.has_credentials = cw_config_has_credentials(&s->config);
     s->oauth_basic = s->oauth_form = CW_STR("");
     s->channel = (cw_channel_opts){
         .framing = s->words.framing,
@@ -482,7 +481,7 @@ void cw_endpoint_unref(cw_endpoint *s)
     free(s);
 }
 
-/* ---- comparing, and what it asks ---- */
+/* ---- comparisons, paths, replies ---- */
 
 static bool same_list(const char *const *a, const char *const *b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* endpoint.h - one service of the configuration with everything resolved: its address, its protocol
- * and our credentials.
+ * and the credentials for it.
  *
  *     config entry ─► preset ─► words ─► secrets ─► cw_endpoint ─► upstreams, one per loop
  *
@@ -40,15 +40,15 @@ typedef struct cw_endpoint {
     cw_config_remote config; /* with its preset applied */
     cw_preset_values words;
     cw_protocol_opts protocol; /* with the secret */
-    cw_secrets secrets;        /* all that are not to be repeated when the service does */
+    cw_secrets secrets;        /* replaced or dropped when the service repeats them */
     cw_endpoint_kind kind;
     cw_client_url url; /* HTTP */
     /* HTTP, and the handshake of a WebSocket */
     cw_http_header headers[CW_ENDPOINT_HEADERS];
     size_t n_headers;
     cw_str oauth_basic; /* "Basic …" for the token endpoint; empty: no OAuth */
-    cw_str oauth_form;  /* what is sent there */
-    /* the others; spawner, sizes and callbacks are those of the shared connection */
+    cw_str oauth_form;  /* the body of the request for a token */
+    /* other transports; spawner, sizes and callbacks are those of the shared connection */
     cw_channel_opts channel;
     cw_confinement confinement; /* of a program */
     const cw_json *replies;     /* an object, or NULL */
@@ -68,7 +68,7 @@ bool cw_endpoint_is_same_protocol(const cw_endpoint *a, const cw_endpoint *b);
 /* The path of calls to `method`, empty where all go to that of the URL. */
 CW_MUST_USE cw_code cw_endpoint_call_path(const cw_endpoint *s, cw_str method, cw_arena *arena,
                                           cw_str *ret, cw_err *err);
-/* The result for a request of the service, JSON text, or empty: there is no such method. `params`
+/* The result for a request of the service, JSON text, or empty: an unknown method. `params`
  * may be NULL. */
 cw_str cw_endpoint_reply(const cw_endpoint *s, cw_str method, const cw_json *params);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* event_intake.c - which notifications are events, and what of them clients receive. */
+/* event_intake.c - the notifications that are events, and their parts for clients. */
 #include "source/upstream/event_intake.h"
 
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "json/write.h"
 #include "source/protocol/sanitize.h"
 #include "source/upstream/preset_events.h"
@@ -21,7 +20,6 @@ struct cw_event_intake {
     size_t n;
     cw_event_subscription *subscriptions;
     size_t n_subscriptions;
-    bool was_noted; /* that an event was dropped */
 };
 
 /* ---- the rules ---- */
@@ -53,7 +51,7 @@ static void add_subscription(cw_event_intake *intake, const cw_config_event *e)
         (cw_event_subscription){e->subscribe.method, e->subscribe.params};
 }
 
-/* An event whose schema is none is left out: its data could not be checked. */
+/* An event with an invalid schema is left out: its data could not be checked. */
 static cw_code add_rule(cw_event_intake *intake, cw_event_hub *hub, const cw_config_event *e,
                         cw_buf *warnings, cw_err *err)
 {
@@ -192,17 +190,7 @@ static int64_t read_time(const cw_json *v)
     return (int64_t)(n >= MS_FROM ? n : n * 1000);
 }
 
-static void note_loss(cw_event_intake *intake, const cw_event_rule *rule, const char *why)
-{
-    if (intake->was_noted)
-        return;
-    intake->was_noted = true;
-    cw_log(CW_LOG_WARN, "source", "an event is dropped, as are others like it",
-           CW_KV("source", intake->source), CW_KV("event", rule->config.name),
-           CW_KV("problem", cw_str_from(why)));
-}
-
-/* Also in what is not of the data: the id, and names of tables and rows. */
+/* Whether the event has a secret: in its data, its id, or in names of tables and rows. */
 static bool has_secret(const cw_event_intake *intake, const cw_event_news *news,
                        const cw_json *from)
 {
@@ -211,22 +199,15 @@ static bool has_secret(const cw_event_intake *intake, const cw_event_news *news,
            cw_secrets_are_in(secrets, news->data);
 }
 
-/* `from`: the part of the message that the data is made of; `data` is it, or NULL. */
-static void publish(cw_event_intake *intake, const cw_event_rule *rule, cw_event_news news,
+/* `from`: the part of the message that the data is made of. `data`: the same, if it is the data
+ * unchanged; else NULL. */
+static void publish(const cw_event_intake *intake, cw_event_rule *rule, cw_event_news news,
                     const cw_json *from, const cw_json *data)
 {
-    if (has_secret(intake, &news, from)) {
-        note_loss(intake, rule, "it contains a secret of the source");
-        cw_event_drop(rule->type, CW_EVENT_DROP_SECRET);
-        return;
-    }
-    cw_code rc = cw_event_source_publish(rule, &news, data);
-    if (rc == CW_PARAMS)
-        note_loss(intake, rule, "its data does not match its schema");
-    else if (rc == CW_LIMIT)
-        note_loss(intake, rule, "there are too many, or it is too large");
-    else if (rc == CW_NOMEM)
-        note_loss(intake, rule, "there is not enough memory");
+    if (has_secret(intake, &news, from))
+        cw_event_source_drop(rule, CW_EVENT_LOSS_SECRET);
+    else
+        cw_event_source_publish(rule, &news, data);
 }
 
 /* ---- rows of OVSDB: {TABLE: {UUID: {"old":…,"new":…}}} ---- */
@@ -242,7 +223,17 @@ static cw_config_rows change_of(const cw_json *row)
                      : CW_CONFIG_ROWS_NONE;
 }
 
-static void publish_row(cw_event_intake *intake, const cw_event_rule *rule, cw_str table,
+/* `old` or `new`, if it is an object. A row may have other members, even of the names that are added. */
+static void add_state(cw_json_writer *w, const cw_json *row, cw_str name)
+{
+    const cw_json *state = cw_json_get(row, name);
+    if (!cw_json_is(state, CW_JSON_OBJECT))
+        return;
+    cw_json_add_key(w, name);
+    cw_json_add_span(w, cw_json_span(state));
+}
+
+static void publish_row(const cw_event_intake *intake, cw_event_rule *rule, cw_str table,
                         cw_str uuid, const cw_json *row)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
@@ -252,18 +243,16 @@ static void publish_row(cw_event_intake *intake, const cw_event_rule *rule, cw_s
     cw_json_open_object(&w);
     cw_json_add_string_member(&w, CW_STR("table"), table);
     cw_json_add_string_member(&w, CW_STR("uuid"), uuid);
-    for (const cw_json *k = cw_json_first(row); k; k = cw_json_next_key(k)) {
-        cw_json_add_key(&w, cw_json_text(k));
-        cw_json_add_span(&w, cw_json_span(cw_json_value(k)));
-    }
+    add_state(&w, row, CW_STR("old"));
+    add_state(&w, row, CW_STR("new"));
     cw_json_close(&w);
     if (cw_json_writer_end(&w, NULL))
-        cw_event_drop(rule->type, CW_EVENT_DROP_MEMORY);
+        cw_event_source_drop(rule, CW_EVENT_LOSS_MEMORY);
     else
         publish(intake, rule, (cw_event_news){.data = cw_buf_str(&text)}, row, NULL);
 }
 
-static void publish_rows(cw_event_intake *intake, const cw_event_rule *rule, const cw_json *tables)
+static void publish_rows(const cw_event_intake *intake, cw_event_rule *rule, const cw_json *tables)
 {
     if (!cw_json_is(tables, CW_JSON_OBJECT))
         return;
@@ -278,7 +267,7 @@ static void publish_rows(cw_event_intake *intake, const cw_event_rule *rule, con
     }
 }
 
-static void receive(cw_event_intake *intake, const cw_event_rule *rule, const cw_json *message)
+static void receive(const cw_event_intake *intake, cw_event_rule *rule, const cw_json *message)
 {
     const cw_config_event *c = &rule->config;
     const cw_json *data = c->has_whole ? message
@@ -297,7 +286,7 @@ static void receive(cw_event_intake *intake, const cw_event_rule *rule, const cw
     else
         cw_buf_add(&text, CW_STR("{}"));
     if (text.code) {
-        cw_event_drop(rule->type, CW_EVENT_DROP_MEMORY);
+        cw_event_source_drop(rule, CW_EVENT_LOSS_MEMORY);
         return;
     }
     publish(intake, rule,

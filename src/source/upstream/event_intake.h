@@ -27,7 +27,7 @@ typedef struct cw_event_subscription {
 } cw_event_subscription;
 
 /* The events that an entry enables. An entry that fits nothing is a line of `warnings`. *ret stays
- * NULL if there are none. `hub` NULL: events are off. */
+ * NULL without any. `hub` NULL: events are off. */
 CW_MUST_USE cw_code cw_event_intake_new(cw_event_hub *hub, cw_endpoint *service, cw_buf *warnings,
                                         cw_event_intake **ret, cw_err *err);
 cw_event_intake *cw_event_intake_ref(cw_event_intake *intake);

@@ -61,7 +61,7 @@ void cw_job_news_unref(cw_job_news *news)
 
 /* ---- in ---- */
 
-/* Without memory the jobs are found out by polls. */
+/* Without memory for the notification, polls find the state of the job. */
 static void keep(cw_job_news *news, const cw_config_job_notice *notice, cw_str id, cw_str data)
 {
     if (id.n > CW_JOB_NEWS_ID)
@@ -195,7 +195,7 @@ void cw_job_listener_free(cw_job_listener *l)
     l->fn = NULL;
     bool is_waiting = atomic_load(&l->wake.is_waiting);
     pthread_mutex_unlock(&l->news->lock);
-    /* One that waits goes with its message. */
+    /* A listener whose message is under way is freed with the message. */
     if (!is_waiting)
         free_listener(l);
 }

@@ -36,7 +36,7 @@ void cw_job_news_add(cw_job_news *news, const cw_config_jobs *jobs, cw_str metho
 /* The number of the last one. NULL: 0. */
 uint64_t cw_job_news_now(cw_job_news *news);
 
-/* A notification that tells the end of a job. */
+/* A notification that reports the end of a job. */
 typedef struct cw_job_end {
     cw_str data;  /* its params, JSON */
     cw_str error; /* pointer to the reason in them; empty: the job cannot fail so */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mcp_exchange.c - one HTTP request to an MCP server, and its answer: JSON, or events. */
+/* mcp_exchange.c - one HTTP request to an MCP server, and its response: JSON, or events. */
 #include "source/upstream/mcp_exchange.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "source/upstream/upstream_int.h"
 
 #define BODY_MAX (64u * 1024u * 1024u)
-/* Of one stream in a while: more is a flood, and ends it. */
+/* Maxima of one stream in FLOOD_MS: more is a flood, which ends the stream. */
 #define FLOOD_MS 10000u
 #define FLOOD_EVENTS 10000u
 #define FLOOD_BYTES (32u * 1024u * 1024u) /* where no response is expected */
@@ -35,7 +35,6 @@ static void free_events(exchange *x)
     x->message = NULL;
 }
 
-/* It is in no list, and its HTTP request is over or cancelled. */
 void cw_upstream_exchange_free(exchange *x)
 {
     free_events(x);
@@ -45,7 +44,7 @@ void cw_upstream_exchange_free(exchange *x)
     }
     cw_buf_done(&x->body);
     cw_arena_done(&x->texts);
-    free(x); /* the first member of whatever it is */
+    free(x); /* the first member of its object */
 }
 
 void cw_upstream_exchange_drop(exchange *x)
@@ -84,7 +83,7 @@ void cw_upstream_exchange_set_headers(exchange *x, cw_str method, cw_str name)
     cw_upstream_exchange_add_header(x, "Mcp-Session-Id", cw_str_from(t->id));
 }
 
-/* Whether it received more than a server sends that means well. */
+/* Count bytes and events since the begin of FLOOD_MS. True: the stream has too many events. */
 static bool is_flood(exchange *x, size_t n_bytes, size_t n_events)
 {
     uint64_t now = cw_loop_now(x->http->loop);
@@ -185,7 +184,6 @@ void cw_upstream_exchange_on_late(cw_deadline *d)
     fail_exchange(CW_CONTAINER(d, exchange, limit), CW_CLIENT_SLOW, "no answer in time");
 }
 
-/* Without a body it is a GET, or a DELETE. */
 cw_code cw_upstream_exchange_send(exchange *x, bool has_body, bool is_delete, cw_err *err)
 {
     x->piece = cw_buf_str(&x->body);
@@ -197,6 +195,7 @@ cw_code cw_upstream_exchange_send(exchange *x, bool has_body, bool is_delete, cw
         .id = x->id,
         .body = &x->piece,
         .n_body = has_body ? 1 : 0,
+        .owner = x->owner,
         .is_delete = is_delete,
         .traceparent = x->traceparent,
         .tracestate = x->tracestate,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mcp_exchange.h - one HTTP request to an MCP server, and the message that answers it: the body, or an
- * event among others. For upstream_mcp.c, whose calls, openings of sessions and posts begin with it.
+ * event among others. In upstream_mcp.c it begins each call, opening of a session and post.
  *
  * Ownership: an exchange is the first member of an object from malloc, and freed with it.
  * Threads:   one loop.
@@ -22,19 +22,20 @@ struct cw_upstream_exchange {
     cw_upstream *http;
     size_t answer_size;
     cw_upstream_req inner;
-    uint64_t id; /* of the message; 0: it has no answer */
+    uint64_t id;    /* of the message; 0: it has no response */
+    uint64_t owner; /* of the call; 0: none */
     cw_relay_ticket ticket;
     cw_buf body;
     cw_str piece;   /* the body */
     cw_arena texts; /* of headers */
-    bool is_cut;    /* there was no memory for one */
+    bool is_cut;    /* a header is missing for want of memory */
     cw_http_header headers[CW_UPSTREAM_MORE_HEADERS];
     size_t n_headers;
     cw_str traceparent, tracestate; /* of the call */
     cw_event_stream events;
     bool has_events;
-    bool in_events;             /* its events are being read: it is freed afterwards */
-    bool is_gone;               /* then */
+    bool in_events;             /* its events are being read, so it must not be freed */
+    bool is_gone;               /* it is freed after its events are read */
     uint64_t flood_at;          /* when counting began */
     size_t n_events, n_bytes;   /* since then */
     cw_parsed_message *message; /* the response, of an event stream */

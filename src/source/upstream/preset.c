@@ -221,7 +221,7 @@ static void fill(cw_config_remote *to, const cw_config_remote *from)
 
 /* ---- words ---- */
 
-/* Words and what they stand for; NULL ends the list. */
+/* Words and their values; NULL ends the list. */
 typedef struct word {
     const char *name;
     int value;
@@ -363,7 +363,7 @@ static cw_code read_mcp(const cw_config_remote *c, cw_preset_values *ret, cw_err
     return rc;
 }
 
-/* ---- what does not go together ---- */
+/* ---- invalid combinations ---- */
 
 static bool has_scheme(const cw_config_remote *c, const char *scheme)
 {

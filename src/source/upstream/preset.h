@@ -6,12 +6,12 @@
  *         preset: aria2
  *         url: http://127.0.0.1:6800/jsonrpc
  *
- * stands for the same source with params: positional, secret: {as: first_param, prefix: "token:"} and
- * discovery: system.
+ * stands for the same source with params: positional, secret: {as: first_param, prefix: "token:"}
+ * and discovery: system.
  *
- * A preset is one row of values of a cw_config_remote; whatever the operator says goes before it.
- * Behind it comes what is right for any service: 2.0, named params, numbers as ids, empty params
- * omitted, lines on a stream, `discovery: auto`.
+ * A preset is one row of values of a cw_config_remote. Values of the operator take precedence. The
+ * defaults of every service come last: 2.0, named params, numbers as ids, empty params omitted,
+ * lines on a stream, `discovery: auto`.
  *
  * Threads: constant.
  */
@@ -24,7 +24,7 @@
 #include "source/protocol/dialect.h"
 #include "source/relay/sessions.h"
 
-/* NULL where there is none of that name; its texts are static. */
+/* NULL: none has that name; its texts are static. */
 const cw_config_remote *cw_preset_find(cw_str name);
 const char *cw_preset_names(void);
 
@@ -51,9 +51,9 @@ typedef struct cw_preset_values {
     unsigned questions; /* CW_RELAY_… that clients may get */
 } cw_preset_values;
 
-/* Fill what `config` leaves open, from its preset and then from what is usual, and read its words.
- * CW_CONFIG: "dialect: there is no \"qpm\"; did you mean \"qmp\"?" and things that do not go
- * together (GET on a stream, a secret as header on a stream, framing with HTTP, …). */
+/* Fill unset values of `config` from its preset and then from the defaults, and read its words.
+ * CW_CONFIG: "dialect: there is no \"qpm\"; did you mean \"qmp\"?", and values that exclude each
+ * other (GET on a stream, a secret as header on a stream, framing with HTTP, …). */
 CW_MUST_USE cw_code cw_preset_apply(cw_config_remote *config, cw_preset_values *ret, cw_err *err);
 
 #endif

@@ -33,12 +33,19 @@ uint64_t cw_shared_conn_next_id(cw_shared_conn *shared)
 
 /* ---- calls ---- */
 
-/* False: too many are under way. */
-static bool list(cw_shared_conn *shared, cw_shared_conn_call *call)
+/* Calls that may be under way. Each loop limits its own, so that one caller cannot take all of them. */
+static uint64_t calls_max(const cw_shared_conn *shared)
 {
     const cw_config_remote *config = &shared->service->config;
+    uint64_t n_loops = shared->opts.n_loops ? shared->opts.n_loops : 1;
+    return n_loops * (config->queue + config->connections);
+}
+
+/* Add a call to the list of all calls. False: too many are under way. */
+static bool list(cw_shared_conn *shared, cw_shared_conn_call *call)
+{
     pthread_mutex_lock(&shared->lock);
-    bool is_full = shared->n_all >= config->queue + config->connections;
+    bool is_full = shared->n_all >= calls_max(shared);
     if (!is_full) {
         cw_list_add(&shared->all, &call->all_node);
         shared->n_all++;
@@ -47,7 +54,7 @@ static bool list(cw_shared_conn *shared, cw_shared_conn_call *call)
     return !is_full;
 }
 
-/* Without giving its reference back. */
+/* Free a call, but keep its reference to the connection. */
 static void drop_call(cw_shared_conn_call *call)
 {
     cw_shared_conn *shared = call->shared;
@@ -101,7 +108,7 @@ static void finish(cw_shared_conn_call *call, cw_client_end end, cw_parsed_messa
     cw_loop_post(call->loop, &call->message);
 }
 
-/* ---- calls that wait for the connection or for an answer ---- */
+/* ---- calls that wait for the connection or for a response ---- */
 
 static cw_shared_conn_call *call_of(cw_list *node)
 {
@@ -197,7 +204,7 @@ static void pause_next(cw_shared_conn *shared)
     shared->retry_at = cw_loop_now(shared->opts.loop) + (ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS);
 }
 
-/* Text of the service without our secrets. They are replaced before the text is truncated. */
+/* Text of the service without secrets. They are replaced before the text is truncated. */
 static void hide(const cw_shared_conn *shared, cw_str words, char ret[CW_SHARED_CONN_WHY])
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
@@ -208,7 +215,6 @@ static void hide(const cw_shared_conn *shared, cw_str words, char ret[CW_SHARED_
     snprintf(ret, CW_SHARED_CONN_WHY, "%.*s", text.code ? 0 : (int)text.n, text.n ? text.p : "");
 }
 
-/* It could not be opened, or what it said first was not what it should be. */
 void cw_shared_conn_give_up(cw_shared_conn *shared, cw_client_end end, const char *why)
 {
     char problem[CW_SHARED_CONN_WHY];
@@ -233,9 +239,9 @@ static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
         cw_oauth_token_drop(&shared->login.oauth);
     if (is_refused && shared->has_old_token) {
         close_channel(shared);
-        go_on(shared); /* with another one */
+        go_on(shared); /* with a new token */
         if (shared->events.intake)
-            cw_shared_conn_open(shared); /* they need it although no call waits */
+            cw_shared_conn_open(shared); /* events need it although no call waits */
         return;
     }
     if (!was_ready) {
@@ -253,9 +259,9 @@ static void on_end(cw_channel *ch, cw_code code, const char *why, void *ctx)
     go_on(shared);
 }
 
-/* ---- what is said first ---- */
+/* ---- sending ---- */
 
-/* A call that was cancelled goes home without having been sent. */
+/* End a call that was cancelled before it was sent. False: it was not cancelled. */
 static bool is_unwanted(cw_shared_conn_call *call)
 {
     if (!atomic_load(&call->is_cancelled))
@@ -362,7 +368,7 @@ static void on_init_response(cw_shared_conn *shared, cw_parsed_message *message)
         cw_upstream_login_continue(&shared->login);
 }
 
-/* ---- what comes in ---- */
+/* ---- incoming messages ---- */
 
 static void on_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *message)
 {
@@ -373,7 +379,7 @@ static void on_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *me
         return;
     }
     cw_shared_conn_call *call = cw_shared_conn_find(shared, id);
-    if (!call) { /* its time was up */
+    if (!call) { /* its time limit has passed, or it is no call */
         cw_shared_conn_resources_answer(shared, id, message->root);
         cw_shared_conn_events_answer(shared, id, message->root);
         return;
@@ -382,7 +388,6 @@ static void on_answer(cw_shared_conn *shared, uint64_t id, cw_parsed_message *me
     finish(call, CW_CLIENT_OK, cw_parsed_message_ref(message), "");
 }
 
-/* The only call that waits for an answer; NULL: there is none, or there are several. */
 cw_shared_conn_call *cw_shared_conn_only_pending(const cw_shared_conn *shared)
 {
     const cw_list *pending = &shared->pending;
@@ -390,7 +395,7 @@ cw_shared_conn_call *cw_shared_conn_only_pending(const cw_shared_conn *shared)
     return is_one ? call_of(pending->next) : NULL;
 }
 
-/* An error that names no call: clear only where one call waits. */
+/* An error without an id belongs to the handshake or login, or to the only call that waits. */
 static void on_error_without_id(cw_shared_conn *shared, cw_parsed_message *message)
 {
     cw_shared_conn_call *call = cw_shared_conn_only_pending(shared);
@@ -500,10 +505,12 @@ static void on_parsed(cw_shared_conn *shared, cw_parsed_message *message)
     }
 }
 
-/* There is no memory for a message. Only where one call waits is it clear whose answer it was. */
+/* A message was lost for want of memory. If only one call waits, it is taken for the response; it may have
+ * been an event all the same. */
 static void on_message_lost(cw_shared_conn *shared)
 {
     cw_shared_conn_call *call = cw_shared_conn_only_pending(shared);
+    cw_shared_conn_events_lost(shared);
     if (!call)
         return;
     forget(shared, call);
@@ -538,7 +545,7 @@ static void on_open(cw_channel *ch, void *ctx)
     (void)ch;
     cw_shared_conn *shared = ctx;
     count_connection(shared, true);
-    shared->received_at = cw_loop_now(shared->opts.loop); /* a new one is not silent for long yet */
+    shared->received_at = cw_loop_now(shared->opts.loop); /* silence is counted from now on */
     if (shared->mcp.is_on) {
         cw_shared_conn_mcp_begin(shared);
         return;
@@ -551,7 +558,7 @@ static void on_open(cw_channel *ch, void *ctx)
     cw_upstream_login_wait(&shared->login);
 }
 
-/* Calls have their own limits, and silence beyond them ends it (on_limit). */
+/* Whether a response is expected. Silence beyond the limits of all calls ends it (on_limit). */
 static bool is_awaited(void *ctx)
 {
     const cw_shared_conn *shared = ctx;
@@ -598,7 +605,7 @@ void cw_shared_conn_open(cw_shared_conn *shared)
         begin(shared);
 }
 
-/* See to those who wait. */
+/* Send the waiting calls, or open the connection for them. During a pause they fail. */
 static void go_on(cw_shared_conn *shared)
 {
     if (cw_list_is_empty(&shared->waiting))
@@ -626,7 +633,7 @@ static void enqueue(cw_shared_conn *shared, cw_shared_conn_call *call)
     go_on(shared);
 }
 
-/* Nothing came for so long that even the most patient of those who wait would have given up. */
+/* Whether the silence exceeds `limit_ms` and the limits of all calls that wait for a response. */
 static bool is_dead(const cw_shared_conn *shared, uint32_t limit_ms)
 {
     uint64_t silent = cw_loop_now(shared->opts.loop) - shared->received_at;
@@ -639,7 +646,7 @@ static bool is_dead(const cw_shared_conn *shared, uint32_t limit_ms)
     return true;
 }
 
-/* The time of the service is up for a call; its own may be longer. */
+/* The time limit of the service has passed for a call. The limit of the call may be longer. */
 static void on_limit(cw_deadline *d)
 {
     cw_shared_conn_call *call = CW_CONTAINER(d, cw_shared_conn_call, deadline);
@@ -702,7 +709,7 @@ static cw_shared_conn_call *make_call(cw_shared_conn *shared, cw_loop *loop, cw_
         .is_notice = req->is_notice,
         .limit_ms = req->limit_ms > usual ? req->limit_ms : usual,
     };
-    if (req->relay) /* progress and questions prolong it: its caller takes it back */
+    if (req->relay) /* progress and questions prolong it: its caller cancels it in time */
         call->limit_ms = RELAY_LIMIT_MS;
     atomic_init(&call->is_cancelled, false);
     call->is_relay = req->relay;
@@ -733,7 +740,7 @@ static cw_code send_request(cw_upstream *upstream, cw_upstream_req *req, cw_err 
     return CW_OK;
 }
 
-/* A text for an MCP server on its way to the main loop; with an id, that request is taken back. */
+/* A message for an MCP server, or the cancel of a request (`id`), on its way to the main loop. */
 typedef struct conn_post {
     cw_message message;
     cw_shared_conn *shared; /* a reference */
@@ -813,7 +820,7 @@ static void post_message(cw_upstream *upstream, cw_upstream_req *req, cw_str mes
 
 static void forget_request(cw_upstream_req *req)
 {
-    (void)req; /* the call has everything */
+    (void)req; /* all memory belongs to the call */
 }
 
 static void close_upstream(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx)
@@ -919,7 +926,7 @@ cw_str cw_shared_conn_problem(const cw_shared_conn *shared)
     return cw_str_from(shared->problem);
 }
 
-/* The loops have ended: messages that are left are not delivered. */
+/* Free all calls. The loops have ended, so their messages are not delivered. */
 static void drop_all(cw_shared_conn *shared)
 {
     while (!cw_list_is_empty(&shared->all)) {
@@ -954,7 +961,7 @@ void cw_shared_conn_close(cw_shared_conn *shared, bool loops_ended)
     cw_shared_conn_unref(shared);
 }
 
-/* On the main loop: the last user of a retired one has left. */
+/* On the main loop: the last user of a retired connection has left. */
 static void on_unused(cw_message *message)
 {
     cw_shared_conn *shared = CW_CONTAINER(message, cw_shared_conn, unused);

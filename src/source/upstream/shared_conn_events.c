@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* shared_conn_events.c - a connection that stays open for the events of its service.
  *
- * Each end of the connection is a gap: events that were sent meanwhile are lost. So is its next
- * begin, for those who have read on in between.
+ * Each end of the connection is a gap: events that are sent meanwhile are lost. The next begin is a
+ * gap too, for readers that have read on in between.
  */
 #include "base/log.h"
 #include "source/upstream/shared_conn_int.h"
@@ -115,6 +115,12 @@ void cw_shared_conn_events_notice(cw_shared_conn *shared, cw_str method, const c
 {
     if (shared->events.intake && !shared->is_closing)
         cw_event_intake_receive(shared->events.intake, method, message);
+}
+
+void cw_shared_conn_events_lost(cw_shared_conn *shared)
+{
+    if (shared->events.intake && !shared->is_closing)
+        cw_event_intake_gap(shared->events.intake);
 }
 
 void cw_shared_conn_events_answer(const cw_shared_conn *shared, uint64_t id,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* shared_conn_int.h - the state of a shared connection, for shared_conn.c and its tests. */
+/* shared_conn_int.h - the state of a shared connection, for shared_conn*.c and upstream_mcp.c. */
 #ifndef CW_SOURCE_UPSTREAM_SHARED_CONN_INT_H
 #define CW_SOURCE_UPSTREAM_SHARED_CONN_INT_H
 
@@ -30,11 +30,11 @@ struct cw_shared_conn_call {
     bool is_notice;
     bool is_relay; /* of an MCP server: `relay` is the request, its texts behind this */
     cw_relay_request relay;
-    uint32_t limit_ms; /* its time; the list of its deadline may have a shorter one */
+    uint32_t limit_ms; /* of the call; its deadline list may have a shorter one */
     uint64_t until;
     cw_deadline deadline;
     cw_client_end end;
-    cw_parsed_message *answer; /* a reference; NULL: there is none */
+    cw_parsed_message *answer; /* a reference; NULL: none */
     char why[CW_SHARED_CONN_WHY];
     size_t n_body;
     char *body; /* behind this */
@@ -42,7 +42,7 @@ struct cw_shared_conn_call {
 
 typedef enum cw_shared_conn_state {
     CW_SHARED_CONN_CLOSED,
-    CW_SHARED_CONN_OPENING, /* also while a token is requested: there is no channel yet */
+    CW_SHARED_CONN_OPENING, /* also while a token is requested: no channel exists yet */
     CW_SHARED_CONN_WAITING, /* for the greeting of the service */
     CW_SHARED_CONN_INIT_CALLS,
     CW_SHARED_CONN_READY,
@@ -51,7 +51,7 @@ typedef enum cw_shared_conn_state {
 /* An MCP server at the other end: its handshake, on the main loop. */
 typedef struct cw_shared_conn_mcp {
     bool is_on;
-    bool was_ready;                 /* before: to be open again is a change */
+    bool was_ready;                 /* before: the next handshake is announced as a change */
     uint64_t ask_id, initialize_id; /* 0: not sent, or answered */
     unsigned level;                 /* of log lines that a legacy server was asked for; 0: none */
     cw_deadline_list asking, starting; /* time for the era, and for the whole handshake */
@@ -59,8 +59,8 @@ typedef struct cw_shared_conn_mcp {
     atomic_uint n_events; /* messages on their way to the loops of calls */
 } cw_shared_conn_mcp;
 
-/* A session, or a modern server, whose stream is wanted. It goes to the main loop; one that has a
- * reply comes back when the stream is open, or cannot be opened, or takes too long. */
+/* A message to the main loop that requests the stream of a session, or of a modern server. With
+ * `on_reply` it returns when the stream is open, or cannot be opened, or takes too long. */
 typedef struct cw_shared_conn_want {
     cw_message message;
     cw_list node;           /* of the stream that it waits for */
@@ -68,7 +68,7 @@ typedef struct cw_shared_conn_want {
     cw_deadline limit;
     cw_relay_ticket ticket;
     cw_loop *loop;
-    void *owner;                                     /* its loop's; NULL: it has closed */
+    void *owner;                                     /* on its loop; NULL: it has closed */
     void (*on_reply)(struct cw_shared_conn_want *w); /* frees it; NULL: no reply */
 } cw_shared_conn_want;
 
@@ -77,25 +77,27 @@ typedef struct cw_shared_conn_want {
 /* The streams of an MCP server over HTTP, on the main loop. */
 typedef struct cw_shared_conn_streams {
     bool is_on;            /* it is an MCP server over HTTP; never changed */
-    bool is_following;     /* streams are opened: changes are wanted; never changed */
-    cw_upstream *upstream; /* NULL: there was none yet */
-    cw_list all;           /* the last one was wanted first */
+    bool is_following;     /* streams are opened, to report changes; never changed */
+    cw_upstream *upstream; /* NULL: none yet */
+    cw_list all;           /* the newest first */
     unsigned n;
-    cw_list subscribing; /* requests of subscriptions to resources */
+    bool has_missed; /* Causeway's own stream ended by a rejection of the credentials */
+    atomic_uint_least64_t refused_at; /* when that was last; 0: accepted since, or never */
+    cw_list subscribing;              /* requests of subscriptions to resources */
     cw_deadline_list pauses[CW_SHARED_CONN_PAUSES], openings, sweeps;
     cw_deadline sweep;
     atomic_uint changed_lists; /* not 0: `changed` is under way, with a reference */
     cw_message changed;
 } cw_shared_conn_streams;
-/* A resource whose updates are wanted. */
+/* A resource that is subscribed to. */
 typedef struct cw_shared_conn_resource {
     cw_str uri;      /* memory of its own */
     bool is_updated; /* to be reported */
-    bool is_sent;    /* legacy: the server knows */
+    bool is_sent;    /* legacy: the subscription was requested */
     uint64_t id;     /* of that request, on a channel */
 } cw_shared_conn_resource;
 
-/* All of them, on the main loop. */
+/* All such resources, on the main loop. */
 typedef struct cw_shared_conn_resources {
     cw_shared_conn_resource *items; /* sorted by URI */
     size_t n;
@@ -104,7 +106,7 @@ typedef struct cw_shared_conn_resources {
     cw_deadline calm_end; /* updates are reported then */
 } cw_shared_conn_resources;
 
-/* The lists whose changes a modern server is asked for. */
+/* The lists whose changes a modern server has to report. */
 #define CW_SHARED_CONN_LISTS                                                                       \
     "\"toolsListChanged\":true,\"promptsListChanged\":true,\"resourcesListChanged\":true"
 
@@ -114,7 +116,7 @@ typedef struct cw_shared_conn_events {
     uint64_t first_id;       /* of the calls that subscribe to them, which follow each other */
     uint64_t ready_at;       /* when the connection was ready last */
     unsigned short_ones;     /* connections in a row that ended soon */
-    bool is_refused;         /* our credentials were rejected: it is not opened again by itself */
+    bool is_refused;         /* credentials were rejected: events do not open it again */
     bool was_away;           /* it has ended, or could not be opened, since it was ready last */
     cw_deadline_list pauses;
     cw_deadline pause;
@@ -129,11 +131,11 @@ struct cw_shared_conn {
     cw_shared_conn_opts opts;
     _Atomic uint64_t last_id;
     cw_job_news *news;          /* of a service with jobs; or NULL */
-    cw_relay_sessions sessions; /* of an MCP server: its era, and over HTTP our sessions */
+    cw_relay_sessions sessions; /* of an MCP server: its era, and over HTTP its sessions */
     pthread_mutex_t lock;
     cw_list all; /* under the lock: every call, on any loop */
     unsigned n_all;
-    /* ---- the main loop's own ---- */
+    /* ---- used by the main loop only ---- */
     unsigned failures; /* in a row, to open it */
     cw_channel *channel;
     cw_list waiting, pending; /* calls */
@@ -158,11 +160,11 @@ struct cw_shared_conn {
 /* ---- shared_conn.c ---- */
 
 uint64_t cw_shared_conn_next_id(cw_shared_conn *shared);
-/* The call that waits for the response of this id; NULL: there is none. */
+/* The call that waits for the response of this id; NULL: none. */
 cw_shared_conn_call *cw_shared_conn_find(cw_shared_conn *shared, uint64_t id);
-/* The only call that waits for a response; NULL: there is none, or there are several. */
+/* The only call that waits for a response; NULL: none, or several. */
 cw_shared_conn_call *cw_shared_conn_only_pending(const cw_shared_conn *shared);
-/* The connection can be used: send what waits. */
+/* The connection can be used: send the waiting calls. */
 void cw_shared_conn_ready(cw_shared_conn *shared);
 /* It could not be opened, or the first messages were wrong. */
 void cw_shared_conn_give_up(cw_shared_conn *shared, cw_client_end end, const char *why);
@@ -179,6 +181,8 @@ void cw_shared_conn_events_ready(cw_shared_conn *shared);
 /* It has ended, or could not be opened. */
 void cw_shared_conn_events_ended(cw_shared_conn *shared, bool was_ready, bool is_refused);
 void cw_shared_conn_events_notice(cw_shared_conn *shared, cw_str method, const cw_json *message);
+/* A message was lost, which may have been an event. */
+void cw_shared_conn_events_lost(cw_shared_conn *shared);
 /* A response that no call waits for: log that the service sends no events, if it is an error. */
 void cw_shared_conn_events_answer(const cw_shared_conn *shared, uint64_t id,
                                   const cw_json *response);
@@ -202,12 +206,12 @@ void cw_shared_conn_mcp_stop(cw_shared_conn *shared);
 void cw_shared_conn_resources_init(cw_shared_conn *shared);
 void cw_shared_conn_resources_done(cw_shared_conn *shared);
 /* A stream is open, and its era is known: subscribe to everything that is wanted, and report all of it
- * as updated. Over HTTP a modern server knows what is wanted by then. */
+ * as updated. Over HTTP a modern server has got the set with the request of the stream. */
 void cw_shared_conn_resources_opened(cw_shared_conn *shared);
 /* Append ,"resourceSubscriptions":[…], or nothing. */
 void cw_shared_conn_write_resources(const cw_shared_conn *shared, cw_buf *out);
-/* Over HTTP: whether our own stream is open; open it again with other resources (modern); send a
- * request about one of them (legacy). */
+/* Over HTTP: whether Causeway's own stream is open; open it again with other resources (modern);
+ * send a request about one of them (legacy). */
 bool cw_shared_conn_streams_is_open(const cw_shared_conn *shared);
 void cw_shared_conn_streams_listen(cw_shared_conn *shared);
 void cw_shared_conn_streams_send(cw_shared_conn *shared, const char *method, cw_str uri);
@@ -230,11 +234,13 @@ void cw_shared_conn_mcp_notice(cw_shared_conn *shared, const cw_incoming *incomi
 /* ---- shared_conn_streams.c: all of it does nothing where it is not an MCP server over HTTP ---- */
 
 void cw_shared_conn_streams_init(cw_shared_conn *shared);
-/* Sessions that the server has still are ended first, unless the loops have ended. */
+/* Open sessions are ended first, unless the loops have ended. */
 void cw_shared_conn_streams_close(cw_shared_conn *shared, bool loops_ended);
-/* Send a want to the main loop, with its shared connection set; any thread. */
+/* Send the request for a stream to the main loop; its `shared` is set. Any thread. */
 void cw_shared_conn_streams_want(cw_shared_conn_want *want);
 void cw_shared_conn_want_free(cw_shared_conn_want *want);
+/* A call was accepted by the server; any thread, with the time of its loop. */
+void cw_shared_conn_streams_accepted(cw_shared_conn *shared, uint64_t now);
 /* A call has received the notification that lists have changed; any thread. */
 void cw_shared_conn_streams_changed(cw_shared_conn *shared, unsigned lists);
 

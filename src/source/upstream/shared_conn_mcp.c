@@ -10,8 +10,8 @@
 
 #include "source/upstream/shared_conn_int.h"
 
-#define ASKING_MS 2000u    /* an old server may ignore the question for its era */
-#define STARTING_MS 60000u /* a program may be fetched before it starts */
+#define ASKING_MS 2000u    /* an old server may ignore server/discover */
+#define STARTING_MS 60000u /* a program may be downloaded before it starts */
 #define EVENTS_MAX 1024u   /* on their way to the loops of calls */
 #define TEXT_MAX 65536u
 
@@ -58,8 +58,8 @@ static void send_initialize(cw_shared_conn *shared)
     (void)send_text(shared, &text);
 }
 
-/* The time for the era is up: most likely an old server that ignores what it does not know. Its
- * answer still counts when it comes. */
+/* No response to server/discover in time: most likely an old server, which ignores unknown methods.
+ * A late response still counts. */
 static void on_asking_late(cw_deadline *d)
 {
     cw_shared_conn_mcp *mcp = CW_CONTAINER(d, cw_shared_conn_mcp, asking_limit);
@@ -107,7 +107,7 @@ void cw_shared_conn_mcp_set_level(cw_shared_conn *shared, cw_str level)
         shared->mcp.level = rank;
 }
 
-/* A server that was away may have other methods now. */
+/* After the connection was lost, the server may have other methods. */
 static void announce_return(cw_shared_conn *shared)
 {
     bool was_ready = shared->mcp.was_ready;
@@ -139,7 +139,6 @@ static void refuse_initialize(cw_shared_conn *shared, const cw_json *message)
     cw_shared_conn_give_up(shared, CW_CLIENT_GARBAGE, why);
 }
 
-/* The answer to a message of the handshake. False: it is none. */
 bool cw_shared_conn_mcp_accept(cw_shared_conn *shared, uint64_t id, const cw_json *message)
 {
     cw_shared_conn_mcp *mcp = &shared->mcp;
@@ -162,15 +161,15 @@ bool cw_shared_conn_mcp_accept(cw_shared_conn *shared, uint64_t id, const cw_jso
         cw_relay_sessions_learn(&shared->sessions, message);
         end_handshake(shared, CW_RELAY_LEGACY);
     } else if (mcp->ask_id && cw_relay_judge(0, message) == CW_RELAY_MODERN) {
-        end_handshake(shared, CW_RELAY_MODERN); /* a late start: both requests were read at once */
+        end_handshake(shared, CW_RELAY_MODERN); /* a late start: it has read both requests */
     } else {
         refuse_initialize(shared, message);
     }
     return true;
 }
 
-/* A message that belongs to a call, on its way to the loop of the call. The call outlives it: its
- * own end travels behind. */
+/* A message that belongs to a call, on its way to the loop of the call. The call outlives it,
+ * because the end of the call is posted later. */
 typedef struct conn_event {
     cw_message message;
     cw_shared_conn_call *call;
@@ -194,7 +193,7 @@ static void on_event(cw_message *message)
     free_event(message);
 }
 
-/* False: too many are on their way, or there is no memory. */
+/* False: too many are on their way, or no memory. */
 static bool send_event(cw_shared_conn_call *call, cw_parsed_message *parsed)
 {
     atomic_uint *n = &call->shared->mcp.n_events;
@@ -220,7 +219,7 @@ static void answer_request(cw_shared_conn *shared, const cw_json *id, cw_str res
         (void)!cw_channel_send(shared->channel, &all, 1);
 }
 
-/* A question does not name the call that it belongs to: it is clear only where one runs. */
+/* A question does not name its call. It is passed on if only one call runs, else rejected. */
 void cw_shared_conn_mcp_request(cw_shared_conn *shared, const cw_incoming *incoming,
                                 cw_parsed_message *message)
 {
@@ -234,7 +233,8 @@ void cw_shared_conn_mcp_request(cw_shared_conn *shared, const cw_incoming *incom
                        "Several calls run, so that the one that asks is not known");
 }
 
-/* The server takes a question back. Other calls may run by now: each knows its own questions. */
+/* The server cancels a question. All running calls get the message, and each compares the id with
+ * those of its own questions. */
 static void pass_cancel(cw_shared_conn *shared, cw_parsed_message *message)
 {
     CW_LIST_EACH (node, &shared->pending) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* shared_conn_resources.c - resources of an MCP server whose updates clients want.
+/* shared_conn_resources.c - resources of an MCP server that clients have subscribed to.
  *
  *     cw_shared_conn_subscribe ─► the set ─┬─ legacy: resources/subscribe, resources/unsubscribe
  *                                          └─ modern: subscriptions/listen with the whole set
  *     notifications/resources/updated ─► marks in the set ─► after a while: opts.updated
  *
- * All of it on the main loop.
+ * All functions run on the main loop.
  */
 #include <stdlib.h>
 
@@ -98,7 +98,7 @@ void cw_shared_conn_resources_answer(const cw_shared_conn *shared, uint64_t id,
     }
 }
 
-/* The id of the request on a channel. */
+/* Send a request about one resource. Returns its id on a channel; over HTTP 0. */
 static uint64_t send_one(cw_shared_conn *shared, const char *method, cw_str uri)
 {
     if (is_http(shared)) {
@@ -130,7 +130,7 @@ void cw_shared_conn_write_resources(const cw_shared_conn *shared, cw_buf *out)
         cw_buf_add_char(out, ']');
 }
 
-/* A new subscription takes the place of the old one, which ends after that: nothing is missed. */
+/* Replace the subscription. On a channel the old one ends last, so that no update is missed. */
 static void listen_again(cw_shared_conn *shared)
 {
     if (is_http(shared)) {
@@ -182,11 +182,11 @@ void cw_shared_conn_resources_opened(cw_shared_conn *shared)
     r->listen_id = 0;
     for (size_t i = 0; i < r->n; i++) {
         r->items[i].is_sent = false;
-        r->items[i].is_updated = true; /* what was missed is not known */
+        r->items[i].is_updated = true; /* an update may have been missed */
     }
     if (!is_modern)
         subscribe_legacy(shared);
-    else if (!is_http(shared)) /* there the request of the stream names them */
+    else if (!is_http(shared)) /* over HTTP the request of the stream names them */
         listen_again(shared);
     if (r->n)
         report_soon(shared);
@@ -201,7 +201,7 @@ static void free_items(cw_shared_conn_resource *items, size_t n)
     free(items);
 }
 
-/* What is in both keeps its marks. NULL without memory. */
+/* The new set. Resources that were in the old one keep their state. NULL without memory. */
 static cw_shared_conn_resource *make_items(const cw_shared_conn_resources *old, const cw_str *uris,
                                            size_t n)
 {
@@ -237,7 +237,7 @@ void cw_shared_conn_subscribe(cw_shared_conn *shared, const cw_str *uris, size_t
         return;
     cw_shared_conn_resource *items = make_items(r, uris, n);
     if (!items)
-        return; /* the set of before stays; the next change tries again */
+        return; /* the former set stays; the next change tries again */
     cw_shared_conn_resources old = *r;
     r->items = items;
     r->n = n;

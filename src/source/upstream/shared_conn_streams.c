@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* shared_conn_streams.c - what an MCP server over HTTP sends of its own accord, on the main loop.
+/* shared_conn_streams.c - streams of unsolicited messages from an MCP server over HTTP, on the main
+ * loop.
  *
  *     a modern server        one stream: subscriptions/listen
  *     a session of a         a stream each: GET, continued with Last-Event-ID
  *     legacy server
  *
- * The stream of our own session, and that of a modern server, lasts as long as the source. Lists that
- * have changed are announced. A stream of a caller's session is there for messages that belong to its
- * calls: they go to the loop of the call. A question that belongs to no call, or to one of several, is
- * answered with an error.
+ * The stream of Causeway's own session, and that of a modern server, lasts as long as the source.
+ * Lists that have changed are announced. The stream of a caller's session carries messages that
+ * belong to its calls: they go to the loop of the call. A question that belongs to no call, or to
+ * one of several, gets an error.
  *
  *     WAITING ─► OPEN ─► ended ─► pause ─► WAITING
- *        └─ 405 and the like: there is no stream; so is 403, unless it was open before
+ *        └─ 405 and the like: no stream; also 401 and 403, unless it was open before
  *
- * A pause is what the server wants, or grows with each failure. A flood ends a stream, for long.
+ * The server may set the pause, else it grows with each failure. After a flood the pause is long. If the
+ * credentials were rejected, no stream is opened until the server has accepted them for a call: each further
+ * request could lock the account.
  */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "json/write.h"
 #include "source/upstream/shared_conn_int.h"
@@ -28,8 +32,9 @@
 #define SWEEP_MS 30000u
 #define RETRY_MS 1000u
 #define PAUSE_MIN_MS 256u
-#define FAILURES_MAX 6u /* of a caller's stream */
-#define STEADY_MS 5000u /* a stream that was open so long has not failed */
+#define FAILURES_MAX 6u  /* of a caller's stream */
+#define REFUSED_MS 5000u /* a call that is accepted sooner may have been sent before */
+#define STEADY_MS 5000u  /* a stream that was open so long has not failed */
 #define QUESTIONS_MAX 16u
 #define ID_MAX 128u
 #define TEXT_MAX 65536u
@@ -44,7 +49,7 @@ typedef struct asked {
 
 typedef struct stream {
     cw_list node;
-    cw_shared_conn *shared; /* which outlives it */
+    cw_shared_conn *shared; /* outlives it */
     bool is_own;
     cw_relay_ticket ticket;
     cw_relay_request relay;
@@ -54,9 +59,9 @@ typedef struct stream {
     cw_deadline pause;
     cw_list wants; /* cw_shared_conn_want */
     unsigned failures;
-    uint64_t opened_at; /* 0: it never was */
-    bool is_open;       /* the server sends */
-    bool was_lost;      /* after it was open: changes may be missed */
+    uint64_t opened_at; /* 0: never */
+    bool is_open;       /* the response has begun */
+    bool was_lost;      /* it ended after it was open: changes may be missed */
     asked asked[QUESTIONS_MAX];
     unsigned n_asked;
 } stream;
@@ -66,7 +71,7 @@ static stream *stream_at(cw_list *node)
     return CW_CONTAINER(node, stream, node);
 }
 
-/* ---- wants ---- */
+/* ---- requests for streams ---- */
 
 void cw_shared_conn_want_free(cw_shared_conn_want *want)
 {
@@ -85,7 +90,7 @@ static void on_want_back(cw_message *message)
     w->on_reply(w);
 }
 
-/* It is in no list. */
+/* Reply to a request for a stream that is in no list. */
 static void return_want(cw_shared_conn_want *w)
 {
     cw_deadline_clear(&w->limit);
@@ -147,7 +152,7 @@ static cw_parsed_message *copy_message(const cw_shared_conn *shared, const cw_js
     return copy;
 }
 
-/* False: too many are on their way, or there is no memory. */
+/* False: too many are on their way, or no memory. */
 static bool send_event(cw_shared_conn *shared, cw_relay_route *route, const cw_json *root)
 {
     bool is_full = atomic_load(&shared->mcp.n_events) >= EVENTS_MAX;
@@ -166,7 +171,7 @@ static bool send_event(cw_shared_conn *shared, cw_relay_route *route, const cw_j
     return true;
 }
 
-/* Pass a notification on, if its call is known; `id` 0: there must be one only. */
+/* Pass a notification to the call with this id; `id` 0: to the only call of the session. */
 static void pass_on(stream *s, uint64_t id, const cw_json *root)
 {
     cw_relay_route *route = cw_relay_sessions_find_call(&s->shared->sessions, s->ticket.key, id);
@@ -187,7 +192,7 @@ static void answer_request(stream *s, const cw_json *id, cw_str result, int64_t 
         cw_upstream_post(s->shared->streams.upstream, &s->req, cw_buf_str(&text));
 }
 
-/* For the server's cancel: other calls may run by then. */
+/* Keep the call of a question: other calls may run when the server cancels the question. */
 static void remember_question(stream *s, const cw_json *id, cw_relay_route *route)
 {
     asked *a = &s->asked[s->n_asked++ % QUESTIONS_MAX];
@@ -263,12 +268,12 @@ static void on_message(cw_upstream_req *req, const cw_json *root)
         on_notification(s, &incoming, root);
 }
 
-/* ---- subscriptions to resources of a legacy server, in our own session ---- */
+/* ---- subscriptions to resources of a legacy server, in Causeway's own session ---- */
 
 typedef struct subscribing {
     cw_list node;           /* of the streams */
     cw_shared_conn *shared; /* outlives it */
-    cw_str uri;             /* memory of its own; empty: it is given up */
+    cw_str uri;             /* memory of its own; empty: the end of a subscription */
     cw_upstream_req req;
     cw_relay_request relay;
     cw_buf members;
@@ -282,7 +287,7 @@ static void free_subscribing(subscribing *s)
     free(s);
 }
 
-/* A server that refuses sends no updates. */
+/* Log that a server has rejected the subscription, so that it sends no updates. */
 static void log_failure(const subscribing *s, const cw_upstream_reply *reply)
 {
     cw_arena arena;
@@ -376,14 +381,24 @@ static void log_flood(const stream *s)
            CW_KV("source", s->shared->service->config.name));
 }
 
-/* Whether the server has no stream at all, and asking again would not help. */
+static bool is_refused(const cw_upstream_reply *reply)
+{
+    unsigned status = reply->answer ? reply->answer->status : 0;
+    return reply->end == CW_CLIENT_REFUSED || status == 401 || status == 403;
+}
+
+/* A later rejection is temporary: the server starts, or a token has to be renewed. */
+static bool was_open_before(const stream *s)
+{
+    return s->opened_at || s->was_lost;
+}
+
+/* Whether the server has no stream at all, so that a further request would not help. */
 static bool has_none(const stream *s, const cw_upstream_reply *reply)
 {
     unsigned status = reply->answer ? reply->answer->status : 0;
     bool may_pass = status >= 500 && status != 501;
-    bool is_refused = reply->end == CW_CLIENT_REFUSED || status == 401 || status == 403;
-    /* A server that had one refuses it for a time: while it starts, or until a token is renewed. */
-    if (is_refused && s->opened_at)
+    if (is_refused(reply) && was_open_before(s))
         return false;
     if (reply->end == CW_CLIENT_REFUSED)
         return true;
@@ -392,11 +407,27 @@ static bool has_none(const stream *s, const cw_upstream_reply *reply)
     return status != 408 && status != 429;
 }
 
-/* The session is gone: ours is opened anew, one of a caller with the next call. */
+/* Whether the server has lost the session. A caller's is opened again with its next call. */
 static bool is_session_lost(const stream *s, const cw_upstream_reply *reply)
 {
     return reply->end == CW_CLIENT_OK && reply->answer && reply->answer->status == 404 &&
            s->ticket.id[0] && s->relay.ticket;
+}
+
+/* The credentials were rejected. A call claims the stream again once the server has accepted them. */
+static void leave(stream *s)
+{
+    cw_shared_conn_streams *all = &s->shared->streams;
+    all->has_missed = all->has_missed || s->is_own;
+    cw_relay_sessions_drop_stream(&s->shared->sessions, &s->ticket);
+    free_stream(s);
+}
+
+static void leave_refused(stream *s)
+{
+    uint64_t now = cw_loop_now(s->shared->opts.loop);
+    atomic_store(&s->shared->streams.refused_at, now ? now : 1);
+    leave(s);
 }
 
 static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
@@ -413,10 +444,14 @@ static void on_done(cw_upstream_req *req, const cw_upstream_reply *reply)
         free_stream(s);
         return;
     }
+    if (is_refused(reply) && s->shared->service->protocol.has_credentials) {
+        leave_refused(s);
+        return;
+    }
     s->is_open = false;
     if (was_open && cw_loop_now(s->shared->opts.loop) > s->opened_at + STEADY_MS)
         s->failures = 0;
-    /* One that can be continued has missed nothing. */
+    /* A stream that can be continued has missed no message. */
     s->was_lost = s->was_lost || (was_open && !(is_end && s->place.last_event[0]));
     if (reply->end == CW_CLIENT_TOO_LARGE) {
         log_flood(s);
@@ -442,7 +477,7 @@ static void on_open(cw_upstream_req *req)
         cw_shared_conn_resources_opened(s->shared);
 }
 
-/* What a modern server is asked for; a legacy one gets no params. */
+/* Write the params for a modern server. A legacy server gets none. */
 static void write_members(stream *s)
 {
     cw_buf_clear(&s->members);
@@ -471,13 +506,16 @@ static void connect_stream(stream *s)
         on_failure(s);
 }
 
-/* Our own stream finds its session, which may have been lost, and its era by itself. */
+/* Causeway's own stream enters the session without its old ticket, which may be lost by now. */
 static void on_pause_over(cw_deadline *d)
 {
     stream *s = CW_CONTAINER(d, stream, pause);
     if (s->is_own)
         s->relay.ticket = NULL;
-    connect_stream(s);
+    if (atomic_load(&s->shared->streams.refused_at))
+        leave(s);
+    else
+        connect_stream(s);
 }
 
 static stream *find_stream(const cw_shared_conn_streams *all, const cw_relay_ticket *ticket)
@@ -490,7 +528,7 @@ static stream *find_stream(const cw_shared_conn_streams *all, const cw_relay_tic
     return NULL;
 }
 
-/* The oldest stream of a caller in whose session no call runs ends for another. */
+/* End the oldest stream of a caller in whose session no call runs. False: no place is free. */
 static bool make_room(cw_shared_conn *shared)
 {
     cw_shared_conn_streams *all = &shared->streams;
@@ -517,6 +555,8 @@ static stream *add_stream(cw_shared_conn *shared, const cw_relay_ticket *ticket)
         return NULL;
     s->shared = shared;
     s->is_own = is_own;
+    s->was_lost = is_own && all->has_missed;
+    all->has_missed = all->has_missed && !is_own;
     s->ticket = *ticket;
     if (ticket->is_modern)
         memcpy(s->ticket.key, CW_RELAY_OWN_KEY, sizeof CW_RELAY_OWN_KEY);
@@ -568,8 +608,8 @@ static bool open_upstream(cw_shared_conn *shared)
     return true;
 }
 
-/* The stream for a want; NULL: there is none yet. The server may have lost the session of a caller, and
- * the next call has opened another one with its key: the stream of the lost one ends. */
+/* The stream that a request names; NULL: none yet. The server may have lost the session of a
+ * caller, and its next call has opened another one: the stream of the lost one ends. */
 static stream *find_wanted(const cw_shared_conn_streams *all, const cw_relay_ticket *ticket)
 {
     stream *s = find_stream(all, ticket);
@@ -586,7 +626,7 @@ static void on_want(cw_message *message)
     bool can_open = !shared->is_closing && open_upstream(shared);
     stream *s = can_open ? find_wanted(&shared->streams, &w->ticket) : NULL;
     bool is_new = !s;
-    if (is_new && shared->streams.upstream && !shared->is_closing)
+    if (is_new && can_open && !atomic_load(&shared->streams.refused_at))
         s = add_stream(shared, &w->ticket);
     if (!s) {
         cw_relay_sessions_drop_stream(&shared->sessions, &w->ticket);
@@ -607,6 +647,13 @@ void cw_shared_conn_streams_want(cw_shared_conn_want *want)
 {
     want->message = (cw_message){.fn = on_want, .drop = drop_want};
     cw_loop_post(want->shared->opts.loop, &want->message);
+}
+
+void cw_shared_conn_streams_accepted(cw_shared_conn *shared, uint64_t now)
+{
+    uint_least64_t at = atomic_load_explicit(&shared->streams.refused_at, memory_order_relaxed);
+    if (CW_UNLIKELY(at) && cw_clock_since(now, at) >= REFUSED_MS)
+        atomic_store(&shared->streams.refused_at, 0);
 }
 
 /* ---- changes that calls have seen ---- */
@@ -657,6 +704,7 @@ void cw_shared_conn_streams_init(cw_shared_conn *shared)
     cw_list_init(&all->all);
     cw_list_init(&all->subscribing);
     atomic_init(&all->changed_lists, 0);
+    atomic_init(&all->refused_at, 0);
     all->is_on = shared->mcp.is_on && shared->service->kind == CW_ENDPOINT_HTTP;
     all->is_following = all->is_on && shared->opts.announced;
     if (!all->is_on)
@@ -672,7 +720,7 @@ void cw_shared_conn_streams_init(cw_shared_conn *shared)
     }
 }
 
-/* Its streams end with a session. */
+/* The streams end before their sessions. */
 size_t cw_shared_conn_end_sessions(cw_shared_conn *shared, void (*on_end)(void *ctx), void *ctx)
 {
     cw_shared_conn_streams *all = shared ? &shared->streams : NULL;

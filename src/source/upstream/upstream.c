@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* upstream.c - what both transports have in common: the requests under way, and their end. */
+/* upstream.c - the common part of all transports: the requests under way, and their end. */
 #include "source/upstream/upstream_int.h"
 
 static void forget(cw_upstream_req *req)

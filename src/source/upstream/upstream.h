@@ -9,7 +9,7 @@
  * A request that was rejected because the login, the token or the handshake header had expired was
  * not carried out. It is sent once more.
  *
- * Ownership: a request and its body stay the caller's until on_done or cancel; an answer lives
+ * Ownership: a request and its body stay the caller's until on_done or cancel; a response lives
  *            until on_done returns.
  * Threads:   one loop.
  * Limits:    config.connections and config.queue.
@@ -35,10 +35,10 @@ typedef struct cw_upstream_headers {
     char *texts;
 } cw_upstream_headers;
 
-/* A stream of an MCP server: a request whose `relay` is one. */
+/* The stream of a request with relay->is_stream, to an MCP server. */
 typedef struct cw_upstream_stream {
     char last_event[CW_EVENT_ID_MAX + 1]; /* set before on_done: where it can go on; may be empty */
-    uint32_t retry_ms;                    /* likewise: the pause that the server wants; 0: none */
+    uint32_t retry_ms; /* likewise: the pause that the server asks for; 0: none */
     void (*on_open)(cw_upstream_req *req);
 } cw_upstream_stream;
 
@@ -49,6 +49,7 @@ struct cw_upstream_req {
     cw_str path;   /* of the same server; HTTP only; empty: the URL's */
     /* The time limit of its caller. The shared connection uses it if it is longer than the service's. */
     uint32_t limit_ms;
+    uint64_t owner; /* of the call, as cw_client_req.owner; HTTP only */
     bool may_repeat;
     bool reads;                     /* changes nothing: may go as GET */
     bool is_notice;                 /* has no response: it is over when it was sent */
@@ -93,9 +94,10 @@ void cw_upstream_close(cw_upstream *upstream, void (*on_closed)(void *ctx), void
 #define CW_UPSTREAM_GET_ID 1u
 /* The number for the next request; `reads` as of the request. */
 uint64_t cw_upstream_next_id(cw_upstream *upstream, bool reads);
-/* As cw_client_send: CW_LIMIT: too many wait; CW_IO: cannot be reached, known at once; CW_NOMEM. */
+/* As cw_client_send. CW_LIMIT: too many wait; CW_IO: an immediate failure to connect; CW_NOMEM. */
 CW_MUST_USE cw_code cw_upstream_send(cw_upstream *upstream, cw_upstream_req *req, cw_err *err);
-/* on_done will not be called. Fine for one that is over. An MCP server is told. */
+/* on_done is not called any more, and an MCP server is notified. Fine for a request that is
+ * over. */
 void cw_upstream_cancel(cw_upstream *upstream, cw_upstream_req *req);
 /* Send a message to an MCP server within the session of a request that is under way: the answer to
  * a question. If it cannot be sent, the server gets none. */

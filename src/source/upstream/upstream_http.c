@@ -13,7 +13,7 @@
 #include "source/upstream/upstream_login.h"
 
 #define SCRATCH_MAX (1024u * 1024u)
-#define COOKIE_MIN 8u /* bytes of a value that can be a secret, and no word of a language */
+#define COOKIE_MIN 8u /* bytes of a value that counts as a secret; shorter ones may be words */
 
 typedef enum login_state {
     LOGIN_NONE,
@@ -32,7 +32,7 @@ typedef struct http_upstream {
     cw_upstream_headers init_headers;
     cw_deferred later; /* start the login */
     char *cookies, *handshake;
-    cw_secrets session;     /* what the login returned */
+    cw_secrets session;     /* token and cookies of the login */
     cw_arena session_texts; /* its texts */
     unsigned depth;         /* of loops over the waiting requests: their owners may close this */
     bool was_late;          /* the last login took longer than its token was good */
@@ -78,7 +78,7 @@ static void fail_code(cw_upstream_req *req, cw_code rc, const char *why)
 static void fail_waiting(http_upstream *h, cw_client_end end, const char *why)
 {
     h->depth++;
-    /* No more than there are: an owner may send again, and that request waits for the next login. */
+    /* Only these: an owner may send another request, which waits for the next login. */
     for (size_t n = h->base.n_waiting; n && !cw_list_is_empty(&h->waiting); n--)
         fail(CW_CONTAINER(h->waiting.next, cw_upstream_req, node), end, why);
     end_if_closing(h);
@@ -100,7 +100,7 @@ static void send_waiting(http_upstream *h)
     end_if_closing(h);
 }
 
-/* Not within the send that needs the login: that one must return before an owner is called. */
+/* The login starts later: the function that sends must return before it calls an owner. */
 static void log_in(http_upstream *h)
 {
     if (h->state == LOGIN_RUNNING)
@@ -126,7 +126,7 @@ static void free_headers(cw_upstream_headers *headers)
     *headers = (cw_upstream_headers){.n = 0};
 }
 
-/* The headers of the current login and of a request (NULL: none), in place of what *ret had. */
+/* The headers of the current login and of a request (NULL: none). They replace those of *ret. */
 static cw_code make_headers(const http_upstream *h, const cw_upstream_req *req,
                             cw_upstream_headers *ret, cw_err *err)
 {
@@ -170,7 +170,7 @@ static void send_again(http_upstream *h, cw_upstream_req *req)
         fail_code(req, rc, err.msg);
 }
 
-/* A response that asks for a header to be repeated. */
+/* Keep a header that the service requires in later requests. False: the response has none. */
 static bool take_handshake(http_upstream *h, const cw_client_response *answer)
 {
     const cw_endpoint *s = h->base.service;
@@ -185,7 +185,7 @@ static bool take_handshake(http_upstream *h, const cw_client_response *answer)
     return true;
 }
 
-/* Whether the status says that the login has ended. False also where no login would help. */
+/* Whether the status shows that the login has ended, and another one may help. */
 static bool log_out(http_upstream *h, unsigned status)
 {
     const cw_endpoint *s = h->base.service;
@@ -200,7 +200,7 @@ static bool log_out(http_upstream *h, unsigned status)
     return true;
 }
 
-/* Whether a rejected request is sent once more. Neither rejection carried it out. */
+/* Whether a rejected request is sent once more. The service has not carried it out. */
 static bool retry(http_upstream *h, cw_upstream_req *req, const cw_client_response *answer)
 {
     if (req->was_again)
@@ -243,7 +243,7 @@ static uint64_t next_id(cw_upstream *upstream, bool reads)
     return uses_get(upstream, reads) ? CW_UPSTREAM_GET_ID : next;
 }
 
-/* PATH?query=…; NULL: it is too long, or there is no memory. Then the request is a POST. */
+/* PATH?query=…; NULL: it is too long, or no memory. Then the request is a POST. */
 static char *make_query(const cw_upstream *upstream, const cw_upstream_req *req)
 {
     cw_str path = req->path.n ? req->path : upstream->service->url.path;
@@ -294,6 +294,7 @@ static cw_code send_now(http_upstream *h, cw_upstream_req *req, cw_err *err)
         .body = req->query ? NULL : req->body,
         .n_body = req->query ? 0 : req->n_body,
         .may_repeat = req->may_repeat,
+        .owner = req->owner,
         .on_done = on_done,
         .on_data = req->on_data ? on_data : NULL,
         .ctx = req,
@@ -359,7 +360,7 @@ static cw_code keep_session(http_upstream *h)
         if (value.p && value.n >= COOKIE_MIN)
             rc = cw_secrets_add(&h->session, value, &h->session_texts);
     }
-    return rc == CW_LIMIT ? CW_OK : rc; /* so many cookies: the first ones */
+    return rc == CW_LIMIT ? CW_OK : rc; /* only the first cookies are redacted */
 }
 
 static void on_login_failed(cw_upstream_login *login, cw_client_end end, const char *why)
@@ -372,7 +373,7 @@ static void on_login_failed(cw_upstream_login *login, cw_client_end end, const c
     fail_waiting(h, end, why);
 }
 
-/* With the token, or with the cookies of an initial call. */
+/* Continue the login with the token, or with the cookies of an initial call. */
 static void go_on(http_upstream *h)
 {
     if (keep_session(h))
@@ -424,8 +425,8 @@ static cw_code send_init_call(cw_upstream_login *login, cw_err *err)
     return rc;
 }
 
-/* The token may expire before the initial calls are over, and perhaps it was an old one. One more
- * login has a new token; a third one would not help either. */
+/* The token may expire before the initial calls are over, perhaps because it was an old one. One
+ * more login requests a new token. If that expires too, a third login would not help. */
 static void on_logged_in(cw_upstream_login *login)
 {
     http_upstream *h = of_login(login);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* upstream_int.h - what upstream.c shares with the two transports, upstream_http.c and
- * shared_conn.c. No other file includes it. */
+/* upstream_int.h - types and functions that upstream.c shares with its transports: upstream_http.c,
+ * upstream_mcp.c and shared_conn.c. */
 #ifndef CW_SOURCE_UPSTREAM_UPSTREAM_INT_H
 #define CW_SOURCE_UPSTREAM_UPSTREAM_INT_H
 
@@ -17,12 +17,12 @@ typedef struct cw_upstream_ops {
     cw_code (*send)(cw_upstream *upstream, cw_upstream_req *req, cw_err *err);
     /* The request is in a list. It is removed from it afterwards. */
     void (*cancel)(cw_upstream *upstream, cw_upstream_req *req);
-    /* Free what the transport has of the request: it is over. */
+    /* Free the transport's part of a request that is over. */
     void (*forget)(cw_upstream_req *req);
     /* All requests in upstream->running are cancelled. Drop the others, free the upstream, then
      * call on_closed (which may be NULL), now or later. */
     void (*close)(cw_upstream *upstream, void (*on_closed)(void *ctx), void *ctx);
-    /* As cw_upstream_post; NULL: there is no MCP server. */
+    /* As cw_upstream_post; NULL: no MCP server. */
     void (*post)(cw_upstream *upstream, cw_upstream_req *req, cw_str message);
 } cw_upstream_ops;
 
@@ -59,7 +59,7 @@ void cw_upstream_mcp_receive(struct cw_upstream_mcp_call *call, const cw_json *m
  * not closed before. False: it is not sent. */
 bool cw_upstream_mcp_end_session(cw_upstream *upstream, const cw_relay_ticket *ticket,
                                  void (*on_end)(void *ctx), void *ctx);
-/* Close it when the messages without an answer have left, or their time is up, or the loop ends. */
+/* Close it when its messages without a response were sent, or timed out, or the loop ends. */
 void cw_upstream_mcp_close_when_idle(cw_upstream *upstream);
 
 /* ---- upstream.c ---- */

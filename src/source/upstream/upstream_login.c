@@ -8,8 +8,8 @@
 #include "net/http/http1.h"
 
 #define TOKEN_MAX 16384u
-#define TOKEN_MS 300000u   /* of one that does not say how long it is good */
-#define TOKEN_MIN_MS 1000u /* of one that is over at once: it is asked for once per login */
+#define TOKEN_MS 300000u   /* lifetime of a token without expires_in */
+#define TOKEN_MIN_MS 1000u /* with expires_in 0: one login needs only one request */
 #define ANSWER_MAX (1024u * 1024u)
 
 bool cw_oauth_token_is_needed(const cw_oauth_token *b)
@@ -17,7 +17,7 @@ bool cw_oauth_token_is_needed(const cw_oauth_token *b)
     return b->service->oauth_basic.n && cw_loop_now(b->loop) >= b->until;
 }
 
-/* "Bearer TOKEN", and until when it is good. */
+/* Keep "Bearer TOKEN", and the time until which it is valid. */
 static cw_code take_token(cw_oauth_token *b, cw_str body, cw_arena *arena, cw_err *err)
 {
     const cw_json *root;
@@ -41,7 +41,7 @@ static cw_code take_token(cw_oauth_token *b, cw_str body, cw_arena *arena, cw_er
     text[7 + token->n] = 0;
     free(b->token);
     b->token = text;
-    /* Renewed a little earlier than it ends: clocks differ, and a call takes its time. */
+    /* Renewed a little before it expires: clocks differ, and a call takes time. */
     b->until = cw_loop_now(b->loop) + ms - ms / 10;
     return CW_OK;
 }
@@ -203,8 +203,15 @@ void cw_upstream_login_continue(cw_upstream_login *login)
         }
         login->n_answered++;
     }
-    cw_deadline_clear(&login->limit); /* a greeting may be all that was expected */
+    cw_deadline_clear(&login->limit); /* set by a wait for a greeting */
     login->ops->on_done(login);
+}
+
+/* A connection may fail to begin for many reasons; with a secret in the call, the secret is the likely one. */
+static cw_client_end error_end(const cw_upstream_login *login)
+{
+    bool has_secret = cw_secrets_are_in(&login->service->secrets, call_of(login)->params);
+    return has_secret ? CW_CLIENT_REFUSED : login->ops->error_end;
 }
 
 bool cw_upstream_login_accept(cw_upstream_login *login, const cw_upstream_reply *reply)
@@ -219,8 +226,7 @@ bool cw_upstream_login_accept(cw_upstream_login *login, const cw_upstream_reply 
         login->n_answered++;
         return true;
     }
-    fail(login, reply->end == CW_CLIENT_OK ? login->ops->error_end : CW_CLIENT_CONNECT,
-         outcome.message);
+    fail(login, reply->end == CW_CLIENT_OK ? error_end(login) : CW_CLIENT_CONNECT, outcome.message);
     return false;
 }
 

@@ -26,12 +26,12 @@ typedef struct cw_oauth_token cw_oauth_token;
 struct cw_oauth_token {
     const cw_endpoint *service;
     cw_loop *loop;
-    char *token; /* the value of the header; NULL: there is none */
-    /* `why` is NULL where there is a token now. May ask anew, and may end this. */
+    char *token; /* the value of the header; NULL: none */
+    /* `why` NULL: the token is valid. The callback may request another one, and may free this. */
     void (*on_done)(cw_oauth_token *b, const char *why);
-    bool is_refused; /* with `why`: the authorization server refuses our credentials */
-    /* Its own. */
-    uint64_t until; /* ms of the loop: it is good */
+    bool is_refused; /* with `why`: the authorization server rejects the credentials */
+    /* Private. */
+    uint64_t until; /* ms of the loop: the end of its validity */
     cw_fetcher *fetcher;
     cw_fetch fetch;
 };
@@ -56,7 +56,7 @@ typedef struct cw_upstream_login_ops {
     void (*on_done)(cw_upstream_login *login);
     /* May end the login's owner. */
     void (*on_failed)(cw_upstream_login *login, cw_client_end end, const char *why);
-    /* A notification is answered too (HTTP). */
+    /* A notification has a response too (HTTP). */
     bool answers_notifications;
     /* The end that an error response to an initial call stands for. */
     cw_client_end error_end;
@@ -66,7 +66,7 @@ struct cw_upstream_login {
     cw_oauth_token oauth;
     cw_str body[CW_REQUEST_TEMPLATE_PIECES]; /* of the initial call under way */
     uint64_t id;                             /* its id */
-    /* Its own. */
+    /* Private. */
     const cw_upstream_login_ops *ops;
     const cw_endpoint *service;
     cw_loop *loop;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* upstream_mcp.c - the transport to an MCP server over HTTP: sessions, and answers as event streams.
+/* upstream_mcp.c - the transport to an MCP server over HTTP: sessions, and event streams.
  *
  *     request ─► session? ─┬─ yes ─► POST ─► JSON, or events … ─► response
  *                          ├─ no ──► server/discover ─► initialize ─► notifications/initialized
  *                          └─ another loop opens it: wait
  *
- * The HTTP transport below has our login there. A 404 for a session was not carried out: the session
- * is opened again, and the request is sent once more.
+ * The HTTP transport below logs in to the service. A request with a 404 for its session was not
+ * carried out: the session is opened again, and the request is sent once more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "source/upstream/shared_conn_int.h"
 #include "source/upstream/upstream_int.h"
 
-#define OPENING_MS 10000u /* for each answer before a session is open, at most */
+#define OPENING_MS 10000u /* for each response before a session is open, at most */
 #define BODY_MAX (64u * 1024u * 1024u)
-#define POSTS_MAX 1024u /* notifications and answers under way */
+#define POSTS_MAX 1024u /* notifications and responses under way */
 
 typedef struct cw_upstream_mcp mcp_upstream;
 typedef struct cw_upstream_exchange exchange;
@@ -30,10 +30,10 @@ struct cw_upstream_mcp_call {
     cw_relay_route *route; /* in its session, where it has one */
     bool was_healed;
     bool is_setting_level; /* of the session's log lines, before the call itself */
-    bool is_open;          /* the stream that it is */
+    bool is_open;          /* of a stream: its response has begun */
 };
 
-/* A message without an answer. */
+/* A message without a response. */
 typedef struct cw_upstream_mcp_post {
     exchange x;
     void (*on_end)(void *ctx); /* or NULL */
@@ -44,7 +44,7 @@ typedef enum opening_step {
     STEP_ASK,
     STEP_INITIALIZE,
     STEP_INITIALIZED,
-    STEP_STREAM, /* the session's stream is opened: a server may ask there as soon as a call runs */
+    STEP_STREAM, /* for its stream: a server may send questions there as soon as a call runs */
 } opening_step;
 
 /* A session that this loop opens. */
@@ -70,7 +70,7 @@ struct cw_upstream_mcp {
     bool is_closing;
     bool closes_when_idle; /* after the last post */
     cw_deferred idle;
-    cw_loop_hook hook; /* the loop ends before that */
+    cw_loop_hook hook; /* for a loop that ends before that */
     void (*on_closed)(void *ctx);
     void *closed_ctx;
 };
@@ -95,7 +95,7 @@ static void finish_call(call *c, const cw_upstream_reply *reply);
 static void advance_all(mcp_upstream *u);
 static void end_if_closing(mcp_upstream *u);
 
-/* All loops number the requests of one server together: they share sessions. */
+/* Ids are unique over all loops, because these share the sessions of a server. */
 static uint64_t next_id(cw_upstream *upstream, bool reads)
 {
     (void)reads;
@@ -108,7 +108,7 @@ static void init_exchange(exchange *x, mcp_upstream *u)
     cw_upstream_exchange_init(x, u, u->http, u->answer_size);
 }
 
-/* ---- messages without an answer ---- */
+/* ---- messages without a response ---- */
 
 static void on_posted(exchange *x, const cw_upstream_reply *reply)
 {
@@ -123,7 +123,7 @@ static void on_posted(exchange *x, const cw_upstream_reply *reply)
         cw_loop_defer(u->base.loop, &u->idle);
 }
 
-/* A notification, an answer, or (with an empty text) the end of the session. NULL: it is not sent. */
+/* Send a notification, a response, or (empty) the end of the session. NULL: it is not sent. */
 static posting *post(mcp_upstream *u, const cw_relay_ticket *ticket, cw_str message)
 {
     cw_err err;
@@ -154,7 +154,7 @@ static opening *opening_of(exchange *x)
     return CW_CONTAINER(x, opening, x);
 }
 
-/* The response; NULL: there is none that can be read. Lives in *arena, or with the exchange. */
+/* The response; NULL: none that can be read. Lives in *arena, or with the exchange. */
 static const cw_json *read_response(const exchange *x, const cw_upstream_reply *reply,
                                     cw_arena *arena)
 {
@@ -177,7 +177,7 @@ static void free_opening(opening *o)
     cw_upstream_exchange_free(&o->x);
 }
 
-/* Those that wait for the session of this key. */
+/* Move the calls that wait for the session of this key to *ret. */
 static void take_waiting(mcp_upstream *u, const char *key, cw_list *ret)
 {
     cw_list_init(ret);
@@ -286,7 +286,7 @@ static void on_asked(opening *o, const cw_upstream_reply *reply, const cw_json *
 
 static void copy_text(char *to, size_t size, cw_str from)
 {
-    size_t n = from.n < size ? from.n : 0; /* one that is too long is no text of ours */
+    size_t n = from.n < size ? from.n : 0; /* a text that is too long is dropped */
     if (n)
         memcpy(to, from.p, n);
     to[n] = 0;
@@ -304,8 +304,10 @@ static void on_initialized(opening *o, const cw_upstream_reply *reply, const cw_
                  CW_STR_ARG(cw_json_is(text, CW_JSON_STRING) ? cw_json_text(text)
                                                              : CW_STR("no result")));
         cw_upstream_reply refused = {.end = CW_CLIENT_GARBAGE, .why = why};
-        bool is_http = reply->end != CW_CLIENT_OK || !reply->answer || reply->answer->status >= 300;
-        fail_opening(o, is_http && !root ? reply : &refused);
+        unsigned status = reply->end == CW_CLIENT_OK && reply->answer ? reply->answer->status : 0;
+        bool is_http = reply->end != CW_CLIENT_OK || !reply->answer || status >= 300;
+        bool is_denied = status == 401 || status == 403; /* whatever the body says */
+        fail_opening(o, is_denied || (is_http && !root) ? reply : &refused);
         return;
     }
     cw_relay_sessions_learn(o->x.home->sessions, root);
@@ -328,11 +330,11 @@ static void on_opening_end(exchange *x, const cw_upstream_reply *reply)
     else if (o->step == STEP_INITIALIZE)
         on_initialized(o, reply, root, session);
     else
-        open_stream(o); /* whatever it says to a notification */
+        open_stream(o); /* after any response to the notification */
     cw_arena_done(&arena);
 }
 
-/* The session's id comes with the head of a stream, and the stream may go on. */
+/* The response may be an event stream. The id of the session is in its header. */
 static void on_opening_data(cw_upstream_req *inner, const cw_client_response *head, cw_str piece)
 {
     exchange *x = inner->ctx;
@@ -375,7 +377,7 @@ static void send_step(opening *o, opening_step step)
     cw_loop_set_deadline(x->home->base.loop, &x->limit, &x->home->limits);
 }
 
-/* Later: the request that needs it must have been taken first. */
+/* Sent later: the call that needs the session must be in `waiting` first. */
 static void on_opening_begin(cw_deferred *later)
 {
     opening *o = CW_CONTAINER(CW_CONTAINER(later, exchange, later), opening, x);
@@ -417,7 +419,7 @@ static void end_route(call *c)
     c->route = NULL;
 }
 
-/* A stream can be continued later. */
+/* Keep the position of a stream, so that it can be continued later. */
 static void keep_place(const call *c)
 {
     cw_upstream_stream *stream = c->outer->stream;
@@ -455,8 +457,8 @@ static void finish_call(call *c, const cw_upstream_reply *reply)
     cw_parsed_message_unref(message);
 }
 
-/* What was believed of the server may be wrong since it was away, or was replaced. The next request
- * asks; this one may have been carried out. */
+/* Forget the era of a server that was unavailable, or that may have been replaced. The next request
+ * asks for it. This request is not repeated, since it may have been carried out. */
 static void doubt_era(const call *c, const cw_upstream_reply *reply)
 {
     unsigned status = reply->answer ? reply->answer->status : 0;
@@ -493,11 +495,13 @@ static void on_call_end(exchange *x, const cw_upstream_reply *reply)
     unsigned status = reply->end == CW_CLIENT_OK && reply->answer ? reply->answer->status : 0;
     bool is_lost = status == 404 && x->ticket.id[0];
     bool was_level = c->is_setting_level;
+    if (reply->end == CW_CLIENT_OK && status < 300 && !x->is_stream)
+        cw_shared_conn_streams_accepted(x->home->shared, cw_loop_now(x->home->base.loop));
     c->is_setting_level = false;
     if (was_level && reply->end != CW_CLIENT_OK)
         forget_level(c);
     if (was_level && !is_lost) {
-        go_on(c); /* whatever it says to the level */
+        go_on(c); /* after any response to the level */
         return;
     }
     doubt_era(c, reply);
@@ -513,7 +517,7 @@ static void on_call_end(exchange *x, const cw_upstream_reply *reply)
     advance(c);
 }
 
-/* Some servers send it on the stream of a call. */
+/* Some servers send notifications of changed lists on the stream of a call. */
 static bool take_change(exchange *x, const cw_json *message)
 {
     cw_incoming incoming = {0};
@@ -550,7 +554,7 @@ static void on_call_open(exchange *x)
         outer->stream->on_open(outer);
 }
 
-/* Messages on the stream of the session may belong to the call. */
+/* Enter the call in its session: messages on the stream of the session may belong to it. */
 static cw_code begin_route(call *c, cw_err *err)
 {
     const cw_relay_ticket *t = &c->x.ticket;
@@ -580,12 +584,13 @@ static cw_code send_call(call *c, cw_err *err)
         cw_upstream_exchange_add_header(x, "Last-Event-ID", r->last_event);
     for (size_t i = 0; i < r->n_headers && x->ticket.is_modern; i++)
         x->headers[x->n_headers++] = (cw_http_header){r->headers[i].name, r->headers[i].value};
+    x->owner = c->outer->owner;
     x->traceparent = c->outer->traceparent;
     x->tracestate = c->outer->tracestate;
     return cw_upstream_exchange_send(x, has_body, /* is_delete= */ false, err);
 }
 
-/* The client wants log lines that the server was not asked for in this session. */
+/* Whether the log level of the session is too low for the client. */
 static bool needs_level(const call *c)
 {
     const cw_relay_request *r = c->outer->relay;
@@ -747,7 +752,7 @@ static void cancel_request(cw_upstream *upstream, cw_upstream_req *req)
 
 static void forget_request(cw_upstream_req *req)
 {
-    (void)req; /* the call has everything */
+    (void)req; /* all memory belongs to the call */
 }
 
 static void post_message(cw_upstream *upstream, cw_upstream_req *req, cw_str message)

@@ -50,7 +50,8 @@ static cw_event_type *open_type(const cw_event_rules *rules)
 static cw_code publish(cw_event_type *type, const char *id, const char *data)
 {
     cw_event_news news = {.id = cw_str_from(id), .data = cw_str_from(data)};
-    return cw_event_publish(type, &news);
+    cw_code rc = cw_event_admit(type, &news);
+    return rc ? rc : cw_event_publish(type, &news);
 }
 
 static void publish_numbers(cw_event_type *type, int from, int to)
@@ -160,6 +161,19 @@ TEST(a_repetition_is_declined_and_what_is_too_large_is_lost)
     assert_int_equal(publish(type, "b", large), CW_LIMIT);
     assert_events(type, now, 10, "gap 1", NULL);
     free(large);
+    cw_event_type_unref(type);
+}
+
+TEST(an_admitted_event_is_declined_if_another_has_published_its_id_since)
+{
+    cw_event_type *type = open_type(&roomy);
+    uint64_t now = cw_event_now(hub);
+    const cw_event_news news = {.id = CW_STR("a"), .data = CW_STR("1")};
+    assert_int_equal(cw_event_admit(type, &news), CW_OK);
+    assert_int_equal(cw_event_admit(type, &news), CW_OK);
+    assert_int_equal(cw_event_publish(type, &news), CW_OK);
+    assert_int_equal(cw_event_publish(type, &news), CW_DECLINED);
+    assert_events(type, now, 10, "1", NULL);
     cw_event_type_unref(type);
 }
 
@@ -304,6 +318,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(old_events_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_repetition_is_declined_and_what_is_too_large_is_lost,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            an_admitted_event_is_declined_if_another_has_published_its_id_since, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_eviction_does_not_hide_an_event_that_was_lost_since,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(beyond_the_rate_events_are_lost, set_up, tear_down),

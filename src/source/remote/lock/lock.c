@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lock.c - definitions in one spelling, their hashes, and the file that has them. */
+/* lock.c - canonical definitions, their hashes, and the lock file. */
 #include "source/remote/lock/lock.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct cw_lock {
     const cw_json *sources; /* an object */
 };
 
-/* ---- one spelling ---- */
+/* ---- the canonical form ---- */
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -26,7 +26,7 @@ static int compare_keys(const void *a, const void *b)
     return cw_str_cmp(cw_json_text(*x), cw_json_text(*y));
 }
 
-/* As deep as a document may be; members sorted by their names. */
+/* Members are sorted by their names. The depth of the document bounds the recursion. */
 static void add_canonical(cw_json_writer *w, const cw_json *v, cw_arena *scratch)
 {
     if (cw_json_is(v, CW_JSON_ARRAY)) {
@@ -54,7 +54,7 @@ static void add_canonical(cw_json_writer *w, const cw_json *v, cw_arena *scratch
     cw_json_close(w);
 }
 
-/* A text that is JSON; one that cannot be read stands as a string. */
+/* Add a text that is JSON. A text that cannot be read is added as a string. */
 static void add_json(cw_json_writer *w, const char *key, cw_str text, cw_arena *scratch)
 {
     const cw_json *v;
@@ -90,7 +90,7 @@ static void add_flag(cw_json_writer *w, const char *key, bool is_set)
         cw_json_add_bool_member(w, cw_str_from(key), true);
 }
 
-/* Title, annotations and what it asks of callers: shown as it is, or trusted. */
+/* Add the mark of the service: title, annotations and requirements. It is shown, or trusted. */
 static void add_mark(cw_json_writer *w, const cw_json *mark, cw_arena *scratch)
 {
     if (!mark)
@@ -99,7 +99,7 @@ static void add_mark(cw_json_writer *w, const cw_json *mark, cw_arena *scratch)
     add_canonical(w, mark, scratch);
 }
 
-/* Members that say how much there is of it and since when: they change with every write. */
+/* Whether a member changes with every write of the resource. */
 static bool is_volatile(cw_str name)
 {
     return cw_str_is(name, "size") || cw_str_is(name, "lastModified");
@@ -121,7 +121,7 @@ static void add_lasting(cw_json_writer *w, const cw_json *object, cw_arena *scra
     cw_json_close(w);
 }
 
-/* The entry of a resource, template or prompt in the list of its server; members in one order. */
+/* Add the list entry of a resource, template or prompt, with sorted members. */
 static void add_exposed(cw_json_writer *w, const cw_exposed *exposed, cw_arena *scratch)
 {
     const cw_json_opts opts = {.max_depth = CW_JSON_DEPTH_CEILING};
@@ -136,7 +136,7 @@ static void add_exposed(cw_json_writer *w, const cw_exposed *exposed, cw_arena *
     cw_str copy = text.code ? (cw_str){NULL, 0} : cw_arena_dup_str(scratch, cw_buf_str(&text));
     cw_json_add_key(w, CW_STR("exposed"));
     if (!copy.p || cw_json_read(copy, &opts, scratch, &sorted, NULL, NULL))
-        w->out->code = CW_NOMEM; /* half a definition must not look like one */
+        w->out->code = CW_NOMEM; /* an incomplete definition must not look complete */
     else
         add_canonical(w, sorted, scratch);
 }
@@ -181,7 +181,7 @@ static void define(const cw_method *m, const cw_json *described, bool with_more,
     if (cw_json_is(view, CW_JSON_STRING))
         cw_json_add_string_member(&w, CW_STR("view"), cw_json_text(view));
     cw_json_close(&w);
-    /* Half a definition must not look like one. */
+    /* An incomplete definition must not look complete. */
     cw_code rc = cw_json_writer_end(&w, NULL);
     if (!rc)
         rc = scratch.failed;
@@ -217,7 +217,7 @@ void cw_lock_hash(cw_str definition, char ret[CW_LOCK_HASH + 1])
 static cw_code parse(cw_lock *lock, cw_str text, cw_err *err)
 {
     const cw_json *root;
-    /* A definition stands deeper here than in its document. */
+    /* A definition is deeper here than in its document. */
     const cw_json_opts opts = {.max_bytes = text.n + 1, .max_depth = CW_JSON_DEPTH_CEILING};
     cw_str copy = cw_arena_dup_str(&lock->arena, text);
     if (!copy.p)
@@ -294,7 +294,7 @@ cw_lock_verdict cw_lock_check(const cw_lock *lock, cw_str source, cw_str method,
     return cw_str_is(cw_json_text(hash), now) ? CW_LOCK_SAME : CW_LOCK_CHANGED;
 }
 
-/* ---- when and by whom ---- */
+/* ---- times and authors of approvals ---- */
 
 static cw_lock_stamp read_stamp(const cw_json *entry)
 {
@@ -426,7 +426,7 @@ cw_code cw_lock_apply(const cw_lock *old, const cw_lock_change *change, cw_buf *
     return rc ? cw_wrap(err, rc, "the lock could not be read again") : CW_OK;
 }
 
-/* A file that cannot be read withholds the tools of every source: better the old one. */
+/* If the new text cannot be read, the old file stays: an unreadable one withholds every tool. */
 cw_code cw_lock_write(const char *path, const cw_lock *old, const cw_lock_change *change,
                       cw_err *err)
 {

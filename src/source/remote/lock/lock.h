@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* lock.h - the definitions of tools that the operator has approved.
  *
- * A service that changes a tool behind the operator's back (its text, its params, what it
- * says of itself) changes what models do with it. So the definition of every exposed tool, as the
- * service gives it, is kept in a file or in the database; one that differs is withheld, or warned
- * about, until an operator reviews it (`causeway source diff`) and approves it.
+ * A service that changes a tool without the operator's knowledge (its text, its params, its mark)
+ * changes what models do with it. So the definition of every exposed tool, as the service
+ * describes it, is kept in a file or in the database. A tool that differs is withheld, or causes a
+ * warning, until an operator reviews it (`causeway source diff`) and approves it.
  *
  *     {"version":1,"sources":{"aria2":{"aria2.addUri":{"sha256":"…","definition":{…},
  *      "approved_at":1763399000000,"approved_by":"alice"}}}}
  *
  * The definition is canonical: id, usage, params in their order (name, description, required,
- * schema), input and output, and where the service says so by_position, notification and its mark
- * (title, annotations, what it asks of callers); members sorted by key, no white space. Members that the
- * service does not give are left out, so an entry that was written before the last three were part of
- * it is as good as ever for a tool without them, and else counts as changed.
+ * schema), input and output, and if the service sets them by_position, notification and its mark
+ * (title, annotations, requirements); members sorted by key, no white space. Members that the
+ * service does not set are left out. So old entries, which lack the last three, stay valid for
+ * tools without them. Other tools with an old entry count as changed.
  *
- * Resources, templates and prompts of an MCP server have entries too, with their entry in the list of
- * the server as `exposed`, but for its size and the time of the last change. So have the instructions
- * of a server that are relayed. `more` has icons and _meta of a tool; where the file has an entry
- * without it that is right otherwise, the tool is shown without them. `view` has the hash of a resource
- * ui://… (source/describe/view_hash.h): its document is code that runs in hosts.
+ * Resources, templates and prompts of an MCP server have entries too, with their entry in the list
+ * of the server as `exposed`, but for its size and the time of the last change. So have the
+ * instructions of a server that are relayed. `more` has icons and _meta of a tool; if the file has
+ * an entry without it that is equal otherwise, the tool is shown without them. `view` has the hash
+ * of a resource ui://… (source/describe/view_hash.h): its document is code that runs in hosts.
  *
- * A tool that the file does not have is withheld. If a configured file does not exist or cannot be
- * read, every tool is withheld: only `causeway source approve` makes the file. The same holds for the
- * rows of the database (admin/approvals.h).
+ * A tool without an entry is withheld. If a configured file does not exist or cannot be read, every
+ * tool is withheld: only `causeway source approve` makes the file. The same holds for the rows of
+ * the database (admin/approvals.h).
  *
  * Ownership: a lock owns its texts, and is counted by references.
  * Threads:   immutable once read.
@@ -49,8 +49,8 @@ CW_MUST_USE cw_code cw_lock_parse(cw_str text, cw_lock **ret, cw_err *err);
 cw_lock *cw_lock_ref(cw_lock *lock);
 void cw_lock_unref(cw_lock *lock);
 
-/* Append the canonical definition of a method as its service gives it; `described` is its object in
- * the service's document, or NULL. */
+/* Append the canonical definition of a method as its service describes it; `described` is its
+ * object in the service's document, or NULL. */
 void cw_lock_define(const cw_method *found, const cw_json *described, cw_buf *out);
 /* The same without icons and _meta of a tool of an MCP server, which older files do not have. */
 void cw_lock_define_plain(const cw_method *found, const cw_json *described, cw_buf *out);
@@ -64,11 +64,11 @@ typedef enum cw_lock_verdict {
     CW_LOCK_CHANGED,
 } cw_lock_verdict;
 
-/* *ret_old (may be NULL) is what was approved, or empty. */
+/* *ret_old (may be NULL) is the approved definition, or empty. */
 cw_lock_verdict cw_lock_check(const cw_lock *lock, cw_str source, cw_str method, cw_str definition,
                               cw_str *ret_old);
 
-/* When and by whom a definition was approved. */
+/* Time and author of the approval of a definition. */
 typedef struct cw_lock_stamp {
     int64_t at; /* ms since 1970; 0: not recorded */
     cw_str by;  /* empty: not recorded */
@@ -101,11 +101,11 @@ typedef struct cw_lock_change {
     cw_lock_stamp stamp; /* of entries with a definition */
 } cw_lock_change;
 
-/* The lock after a change of `old`, which may be NULL, and its text. One that could not be read again
- * is none: CW_LIMIT, CW_PARSE. */
+/* The lock after a change of `old`, which may be NULL, and its text. Fails if the text could not be
+ * read again: CW_LIMIT, CW_PARSE. */
 CW_MUST_USE cw_code cw_lock_apply(const cw_lock *old, const cw_lock_change *change, cw_buf *text,
                                   cw_lock **ret, cw_err *err);
-/* Write the file anew, atomically, with mode 0644. Fails as cw_lock_apply. */
+/* Replace the file atomically, with mode 0644. Fails as cw_lock_apply. */
 CW_MUST_USE cw_code cw_lock_write(const char *path, const cw_lock *old,
                                   const cw_lock_change *change, cw_err *err);
 

@@ -40,7 +40,7 @@ static cw_code check_method(const cw_lock_offer *offers, size_t n, bool is_named
                             : "none exposes such a method");
 }
 
-/* With methods, a source only says where they are: one that has none of them is a mistake. */
+/* A source that is named beside methods has to expose at least one of them. */
 static cw_code check_offer(const cw_lock_offer *offer, const cw_str *methods, size_t n_methods,
                            cw_err *err)
 {
@@ -74,7 +74,7 @@ cw_code cw_lock_check_etag(cw_str seen, const char *etag, cw_err *err)
 
 /* ---- collecting ---- */
 
-/* Whether the operator means this method. */
+/* Whether the operator approves this method: it is named, or none is named. */
 static bool is_meant(const cw_lock_approval *a, cw_str method)
 {
     for (size_t i = 0; i < a->n_methods; i++) {
@@ -122,8 +122,8 @@ static cw_code add_source(cw_lock_approval *a)
     return CW_OK;
 }
 
-/* Approved once and not there any more: it goes with its source, and stays if only others are
- * named. */
+/* A method was approved once and does not exist any more. An approval of the whole source, or of
+ * its name, removes it. It stays if only others are named. */
 static cw_code on_approved(cw_str method, void *ctx)
 {
     cw_lock_approval *a = ctx;
@@ -141,7 +141,7 @@ static cw_code approve_method(cw_lock_approval *a, const cw_remote_definition *d
         a->lock ? cw_lock_check(a->lock, a->source, d->method, d->definition, NULL) : CW_LOCK_NEW;
     if (!is_meant(a, d->method))
         return verdict == CW_LOCK_NEW ? CW_OK : add(a, d->method, CW_STR(""));
-    if (verdict == CW_LOCK_SAME) /* approved as it is, at its time */
+    if (verdict == CW_LOCK_SAME) /* keeps the time of its approval */
         return add(a, d->method, CW_STR(""));
     write_change(a, d->method, verdict == CW_LOCK_NEW ? "new" : "changed");
     return add(a, d->method, d->definition);

@@ -23,10 +23,10 @@
 #include "source/remote/remote.h"
 
 typedef struct cw_lock_approval {
-    const cw_lock *lock; /* as it is; NULL: none yet */
+    const cw_lock *lock; /* before the approval; NULL: none yet */
     const cw_str *methods;
     size_t n_methods;    /* 0: all */
-    cw_lock_stamp stamp; /* of what is new or changed; may be set after init */
+    cw_lock_stamp stamp; /* of new and changed entries; may be set after init */
     cw_json_writer *w;   /* an open array */
     size_t n_accepted;   /* objects that were written */
     cw_lock_entry *entries;

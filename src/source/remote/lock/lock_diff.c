@@ -75,7 +75,7 @@ static void compare_arrays(differing *d, const cw_json *old, const cw_json *now)
     }
 }
 
-/* As deep as documents may be. NULL: there is none. */
+/* NULL: no value on that side. The depth of the documents bounds the recursion. */
 static void compare(differing *d, const cw_json *old, const cw_json *now)
 {
     if (old && now && cw_json_equal(old, now))

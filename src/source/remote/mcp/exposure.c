@@ -87,7 +87,7 @@ cw_code cw_exposure_unlisted(cw_str template, cw_source *source, cw_arena *arena
     return write_unlisted(template, arena, &exposed->json, err);
 }
 
-/* ---- what clients see ---- */
+/* ---- ids and texts for clients ---- */
 
 static void add_or_replace(cw_json_writer *w, const char *name, cw_str own, const cw_json *its)
 {

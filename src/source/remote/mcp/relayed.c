@@ -16,7 +16,7 @@ static void write_head(const cw_relayed_target *t, cw_buf *out)
 {
     bool is_named = t->kind == CW_RELAYED_TOOL || t->kind == CW_RELAYED_PROMPT;
     if (t->kind == CW_RELAYED_TEMPLATE)
-        return; /* each read has an address of its own */
+        return; /* each call has its own address */
     cw_buf_add(out, is_named ? CW_STR("\"name\":") : CW_STR("\"uri\":"));
     cw_json_escape(out, t->name);
     if (is_named)
@@ -53,7 +53,7 @@ static cw_code read_extras(const cw_source_call *call, const cw_json **ret, cw_e
                 : cw_fail_nomem(err);
 }
 
-/* The names of levels in plugins and those of MCP. */
+/* The name in MCP of a level, which a door names as plugins do. */
 static cw_str level_of(const cw_json *level)
 {
     cw_str name = cw_json_is(level, CW_JSON_STRING) ? cw_json_text(level) : CW_STR("");
@@ -61,7 +61,7 @@ static cw_str level_of(const cw_json *level)
 }
 
 /* The keys of _meta that the client sent for the server. If this call has a span of its own, the
- * server gets that instead of the client's. */
+ * server gets its context instead of the client's. */
 static cw_code write_meta(const cw_json *meta, bool has_span, cw_arena *arena, cw_str *ret,
                           cw_err *err)
 {
@@ -246,7 +246,7 @@ static void ask(cw_source_call *call, cw_relayed_questions *questions, const cw_
     call->sink->ops->ask(call->sink, &(cw_question){q->number, message});
 }
 
-/* The server takes back a question of this call. */
+/* The server cancels a question of this call. */
 static void withdraw(const cw_source_call *call, const cw_relayed_questions *questions,
                      const cw_json *id)
 {
@@ -309,8 +309,8 @@ static bool is_type(const cw_json *result, const char *type)
     return cw_json_is(v, CW_JSON_STRING) && cw_str_is(cw_json_text(v), type);
 }
 
-/* Tasks are followed before. The protocol makes a result of an unknown type invalid: it is not the end of the call, and
- * the client would take it for one. */
+/* Whether the type of a result is unknown, which makes it invalid by the protocol. Passed on, it
+ * would look like the end of the call. A task does not come here, since it is followed. */
 static bool has_unknown_type(const cw_json *result)
 {
     return cw_json_get(result, CW_STR("resultType")) && !is_type(result, "complete");
@@ -377,7 +377,7 @@ static void make_tool_result(bool is_strict, cw_outcome *outcome)
     outcome->message = first_text(has_content ? content : NULL);
 }
 
-/* Of a prompt or a resource. */
+/* The result of a prompt or a resource. */
 static void make_result(const char *member, cw_outcome *outcome)
 {
     if (!cw_json_is(cw_json_get(outcome->result, cw_str_from(member)), CW_JSON_ARRAY)) {
@@ -388,7 +388,7 @@ static void make_result(const char *member, cw_outcome *outcome)
     outcome->is_unchecked = true;
 }
 
-/* The document may have changed since its server was described. Those of a template are not known
+/* Reject a view whose document differs from the approved one. Documents of a template are unknown
  * before they are read, so none of them is approved. */
 static void check_view(const cw_relayed_target *t, cw_str uri, cw_outcome *outcome)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* relayed.h - a call of a tool, prompt or resource of an MCP server: its request, what comes before
- * its response, and the result.
+/* relayed.h - a call of a tool, prompt or resource of an MCP server: its request, the messages
+ * before its response, and the result.
  *
  * A result is passed on as it came (cw_outcome.relay). Beside that, callers that are no MCP clients
- * get its structured content, or else its blocks. A result with isError is an error. Progress and log
- * lines go to the sink of the call; a question does too, if the source may ask it and the client can
- * answer it. Any other request gets an error.
+ * get its structured content, or else its blocks. A result with isError is an error. Progress and
+ * log lines go to the sink of the call. A question does too, if the configuration allows it and the
+ * client can answer it. Any other request gets an error.
  *
  * Ownership: texts of a request live in the arena of its call.
  * Limits:    CW_RELAYED_QUESTIONS and CW_RELAYED_LOGS of one call.
@@ -28,17 +28,17 @@ typedef enum cw_relayed_kind {
     CW_RELAYED_TEMPLATE,
 } cw_relayed_kind;
 
-/* What a method of ours is at the server. */
+/* The tool, prompt or resource of the server that a method stands for. */
 typedef struct cw_relayed_target {
     cw_relayed_kind kind;
     cw_str name; /* or URI, or template of URIs */
     cw_str head; /* the beginning of its params: "name":"add","arguments": */
     /* A lock is in force: a view is passed on with this hash only (source/describe/view_hash.h). */
     bool has_lock;
-    cw_str view; /* empty: with none */
+    cw_str view; /* the hash; empty: no view is passed on */
 } cw_relayed_target;
 
-/* Of a method as the server describes it; its texts are copied. */
+/* Make the target of a method as the server describes it; its texts are copied. */
 CW_MUST_USE cw_code cw_relayed_target_make(const cw_method *m, cw_arena *arena,
                                            cw_relayed_target *ret, cw_err *err);
 
@@ -46,7 +46,7 @@ CW_MUST_USE cw_code cw_relayed_target_make(const cw_method *m, cw_arena *arena,
 CW_MUST_USE cw_code cw_relayed_request(const cw_endpoint *service, const cw_relayed_target *target,
                                        const cw_source_call *call, cw_str arguments,
                                        cw_relay_request *ret, bool *ret_completes, cw_err *err);
-/* Whether a server wants arguments of the method in headers, and these of a call, for its request. */
+/* Whether a server requires arguments of the method in headers; and the headers of one call. */
 bool cw_relayed_has_headers(const cw_method *method);
 CW_MUST_USE cw_code cw_relayed_headers(const cw_source_call *call, cw_str arguments,
                                        cw_relay_request *request, cw_err *err);
@@ -57,8 +57,8 @@ typedef struct cw_relayed_questions {
     uint32_t n_logs; /* log lines so far */
 } cw_relayed_questions;
 
-/* A message that belongs to a call and is no response. What the server gets at once, if anything, is
- * appended to `reply`. */
+/* Handle a message that belongs to a call and is no response. An immediate response to the server,
+ * if one is needed, is appended to `reply`. */
 void cw_relayed_receive(cw_source_call *call, unsigned asks, cw_relayed_questions *questions,
                         const cw_json *message, cw_buf *reply);
 /* Append the answer to a question: `result` is JSON; empty: an error with this text. False: it is
@@ -66,11 +66,11 @@ void cw_relayed_receive(cw_source_call *call, unsigned asks, cw_relayed_question
 bool cw_relayed_answer(cw_relayed_questions *questions, uint32_t number, cw_str result,
                        cw_str problem, cw_buf *reply);
 
-/* The outcome of a call whose response has this result, in the place of it. `uri`: the address
- * that was read. `asks`: what the client was said to be able to answer. */
+/* Replace the result of a response by the outcome of the call. `uri`: the address that was read.
+ * `asks`: the questions that the request has allowed. */
 void cw_relayed_result(const cw_relayed_target *target, cw_str uri, bool is_strict, unsigned asks,
                        cw_outcome *outcome);
-/* Likewise of a request for values; a server that does not complete has none. */
+/* The same for a request for values. It has none if the server does not complete. */
 void cw_relayed_completion(cw_arena *arena, cw_outcome *outcome);
 
 #endif

@@ -35,7 +35,7 @@ cw_code cw_relayed_headers(const cw_source_call *call, cw_str arguments, cw_rela
     cw_code rc = arguments.n ? cw_json_read(arguments, NULL, arena, &sent, NULL, err) : CW_OK;
     if (!rc)
         rc = cw_param_headers_find(call->method, sent, arena, &found, &n, err);
-    /* A declaration that is not right is none: the server checks nothing then. */
+    /* An invalid declaration is ignored. The server ignores it too, and checks nothing. */
     if (rc == CW_PARAMS)
         return CW_OK;
     for (size_t i = 0; i < n && !rc && request->n_headers < CW_RELAY_HEADERS; i++) {

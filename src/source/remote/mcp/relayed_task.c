@@ -25,7 +25,7 @@ typedef struct question {
     char *key;
     size_t n_key;
     char *answer; /* JSON; NULL: none */
-    bool is_form; /* it can be cancelled by its answer */
+    bool is_form; /* an elicitation: its answer may be "cancel" */
     bool is_seen; /* in the last response */
 } question;
 
@@ -35,7 +35,7 @@ struct cw_relayed_task {
     uint32_t n;
     unsigned asks;
     bool is_strict;
-    char problem[CW_ERR_MSG_MAX]; /* why it cannot go on; empty: nothing */
+    char problem[CW_ERR_MSG_MAX]; /* why it cannot continue; empty: no problem */
     size_t n_caller;
     char caller[]; /* NOLINT: of n_caller bytes */
 };
@@ -180,7 +180,7 @@ static bool may_ask(const cw_relayed_task *task, const cw_json *request)
     return bit & task->asks;
 }
 
-/* False: it cannot be asked. */
+/* Pass a question to the client. False: it is not allowed, or there are too many, or no memory. */
 static bool ask(cw_follower *f, cw_relayed_task *task, cw_str key, const cw_json *request)
 {
     if (task->n >= CW_RELAYED_QUESTIONS || key.n > CW_FOLLOW_KEY || !may_ask(task, request))
@@ -203,7 +203,7 @@ static bool ask(cw_follower *f, cw_relayed_task *task, cw_str key, const cw_json
     return true;
 }
 
-/* Questions that the server does not ask any more. Their sink may end the call. */
+/* Withdraw questions that are missing in the last response. The sink may end the call. */
 static void withdraw_unseen(cw_follower *f, cw_relayed_task *task)
 {
     CW_LIST_EACH (node, &task->questions) {
@@ -216,7 +216,7 @@ static void withdraw_unseen(cw_follower *f, cw_relayed_task *task)
     }
 }
 
-/* False: the server asks something that it may not ask. */
+/* False: a question of the server could not be passed on. */
 static bool take_questions(cw_follower *f, cw_relayed_task *task, const cw_json *requests)
 {
     bool is_map = cw_json_is(requests, CW_JSON_OBJECT);
@@ -245,7 +245,7 @@ static void answer(cw_follower *f, uint32_t number, cw_str result, cw_str proble
         q->state = ANSWERED;
         q->answer =
             result.n || q->is_form ? cw_str_dup(result.n ? result : CANCELLED_ANSWER) : NULL;
-        if (!q->answer) { /* the next poll ends it */
+        if (!q->answer) { /* `problem` ends the task with the next poll */
             q->state = SENT;
             snprintf(task->problem, sizeof task->problem, "%.*s", CW_STR_ARG(problem));
         }

@@ -6,7 +6,7 @@
  *                        questions ◄──────────────────────┤
  *                        answers ─► tasks/update          └─ tasks/cancel ◄─ cancel
  *
- * The id of the server's task stays here. A client that gets a task gets one of ours.
+ * The id of the server's task is not passed on. A client that gets a task gets one of Causeway.
  *
  * Ownership: on the heap, with its follower.
  * Threads:   the loop of the call.

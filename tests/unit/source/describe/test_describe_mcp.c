@@ -328,6 +328,30 @@ TEST(lists_without_end_have_one)
     free(prompts);
 }
 
+/* The reader rejects them. Each one costs a search, and maybe a copy of all definitions. */
+TEST(of_too_many_params_one_too_many_is_written)
+{
+    cw_buf text;
+    cw_err err = {0};
+    const cw_json *doc = NULL;
+    cw_buf_init(&text, 65536);
+    cw_buf_add(&text,
+               CW_STR("{\"tools\":[{\"name\":\"t\",\"inputSchema\":{\"properties\":{\"p\":{}"));
+    for (unsigned i = 0; i < 1000; i++)
+        cw_buf_printf(&text, ",\"p%u\":{}", i);
+    cw_buf_add(&text, CW_STR("}}}]}"));
+    cw_buf_add_char(&text, '\0');
+    const page pages[] = {{"tools/list", NULL, text.p}};
+    job j;
+    run(&j, pages, 1);
+    assert_int_equal(cw_json_read(j.openrpc, NULL, &j.arena, &doc, NULL, &err), CW_OK);
+    const cw_json *tool = cw_json_at(cw_json_get(doc, CW_STR("methods")), 0);
+    const cw_json *params = cw_json_get(tool, CW_STR("params"));
+    assert_int_equal(cw_json_count(params), CW_OPENRPC_MAX_PARAMS + 1);
+    cw_arena_done(&j.arena);
+    cw_buf_done(&text);
+}
+
 TEST(texts_that_are_too_large_leave_the_tools)
 {
     static char large[CW_DESCRIBE_DOCUMENT_MAX], entry[200000];
@@ -429,6 +453,7 @@ int main(void)
         cmocka_unit_test(a_list_that_the_server_has_not_is_not_asked_for),
         cmocka_unit_test(entries_and_members_of_other_types_are_left_out),
         cmocka_unit_test(lists_without_end_have_one),
+        cmocka_unit_test(of_too_many_params_one_too_many_is_written),
         cmocka_unit_test(texts_that_are_too_large_leave_the_tools),
         cmocka_unit_test(views_have_the_hash_of_all_that_a_host_acts_on),
         cmocka_unit_test(every_failed_allocation_is_survived),

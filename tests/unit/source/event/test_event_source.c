@@ -123,7 +123,9 @@ static void end(scene *s, waiter *w)
 
 static cw_code publish(const scene *s)
 {
-    return cw_event_publish(s->type, &(cw_event_news){.data = CW_STR("{\"no\":1}")});
+    const cw_event_news news = {.data = CW_STR("{\"no\":1}")};
+    cw_code rc = cw_event_admit(s->type, &news);
+    return rc ? rc : cw_event_publish(s->type, &news);
 }
 
 static void run_once(void *ctx)

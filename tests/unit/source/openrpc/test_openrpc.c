@@ -600,12 +600,28 @@ TEST(references_into_a_large_object_are_found_in_time)
     free(text);
 }
 
+typedef struct bounds_case {
+    const char *old, *now;
+} bounds_case;
+
+static void check_bounds(const bounds_case *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        cw_arena arena;
+        const cw_json *doc;
+        cw_arena_init(&arena, 1u << 20);
+        assert_int_equal(cw_json_read(cw_str_from(cases[i].old), NULL, &arena, &doc, NULL, NULL),
+                         CW_OK);
+        assert_int_equal(cw_openrpc_upgrade_draft4(&doc, &arena, NULL), CW_OK);
+        assert_span(doc, cases[i].now);
+        cw_arena_done(&arena);
+    }
+}
+
 /* Draft-04 has booleans where later drafts have the bound itself. */
 TEST(old_bounds_keep_their_meaning)
 {
-    static const struct {
-        const char *old, *now;
-    } cases[] = {
+    static const bounds_case cases[] = {
         {"{\"minimum\":5,\"exclusiveMinimum\":true}", "{\"exclusiveMinimum\":5}"},
         {"{\"exclusiveMaximum\":true,\"type\":\"number\",\"maximum\":1.50}",
          "{\"type\":\"number\",\"exclusiveMaximum\":1.50}"},
@@ -620,16 +636,36 @@ TEST(old_bounds_keep_their_meaning)
         {"{\"default\":{\"minimum\":5,\"exclusiveMinimum\":true}}",
          "{\"default\":{\"minimum\":5,\"exclusiveMinimum\":true}}"},
     };
-    for (size_t i = 0; i < CW_COUNT(cases); i++) {
-        cw_arena arena;
-        const cw_json *doc;
-        cw_arena_init(&arena, 1u << 20);
-        assert_int_equal(cw_json_read(cw_str_from(cases[i].old), NULL, &arena, &doc, NULL, NULL),
-                         CW_OK);
-        assert_int_equal(cw_openrpc_upgrade_draft4(&doc, &arena, NULL), CW_OK);
-        assert_span(doc, cases[i].now);
-        cw_arena_done(&arena);
-    }
+    check_bounds(cases, CW_COUNT(cases));
+}
+
+/* Such a name is a keyword in a schema only, and its value is data there only. */
+TEST(old_bounds_keep_their_meaning_below_names_of_data)
+{
+    static const bounds_case cases[] = {
+        {"{\"properties\":{\"default\":{\"minimum\":5,\"exclusiveMinimum\":true}}}",
+         "{\"properties\":{\"default\":{\"exclusiveMinimum\":5}}}"},
+        {"{\"patternProperties\":{\"enum\":{\"minimum\":5,\"exclusiveMinimum\":true}}}",
+         "{\"patternProperties\":{\"enum\":{\"exclusiveMinimum\":5}}}"},
+        {"{\"definitions\":{\"const\":{\"minimum\":5,\"exclusiveMinimum\":true}}}",
+         "{\"definitions\":{\"const\":{\"exclusiveMinimum\":5}}}"},
+        {"{\"$defs\":{\"example\":{\"minimum\":5,\"exclusiveMinimum\":true}}}",
+         "{\"$defs\":{\"example\":{\"exclusiveMinimum\":5}}}"},
+        {"{\"dependentSchemas\":{\"examples\":{\"minimum\":5,\"exclusiveMinimum\":true}}}",
+         "{\"dependentSchemas\":{\"examples\":{\"exclusiveMinimum\":5}}}"},
+        {"{\"components\":{\"schemas\":{\"default\":{\"minimum\":5,\"exclusiveMinimum\":true}}}}",
+         "{\"components\":{\"schemas\":{\"default\":{\"exclusiveMinimum\":5}}}}"},
+        {"{\"components\":{\"contentDescriptors\":{\"example\":{\"schema\":"
+         "{\"minimum\":5,\"exclusiveMinimum\":true}}}}}",
+         "{\"components\":{\"contentDescriptors\":{\"example\":{\"schema\":"
+         "{\"exclusiveMinimum\":5}}}}}"},
+        /* A property may be named like a list of properties: its value is a schema. */
+        {"{\"properties\":{\"properties\":{\"default\":{\"minimum\":5,"
+         "\"exclusiveMinimum\":true}}}}",
+         "{\"properties\":{\"properties\":{\"default\":{\"minimum\":5,"
+         "\"exclusiveMinimum\":true}}}}"},
+    };
+    check_bounds(cases, CW_COUNT(cases));
 }
 
 TEST(documents_have_a_number_of_methods)
@@ -846,6 +882,7 @@ int main(void)
         cmocka_unit_test(references_that_lead_nowhere_are_named),
         cmocka_unit_test(references_into_a_large_object_are_found_in_time),
         cmocka_unit_test(old_bounds_keep_their_meaning),
+        cmocka_unit_test(old_bounds_keep_their_meaning_below_names_of_data),
         cmocka_unit_test(documents_have_a_number_of_methods),
         cmocka_unit_test(methods_have_a_number_of_params),
         cmocka_unit_test(a_schema_has_a_number_of_references),

@@ -34,6 +34,7 @@ TEST(schemas_that_cannot_be_used_are_left_out_with_a_warning)
         {"\"string\"", "expected an object, got string"},
         {"[]", "expected an object, got array"},
         {"7", "expected an object, got number"},
+        {"{\"$ref\":\"#/no\\npe\"}", "$ref '#/no\\u000ape' leads nowhere"},
     };
     tolerant t;
     tolerant_init(&t);

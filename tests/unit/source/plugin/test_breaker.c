@@ -59,6 +59,13 @@ TEST(any_success_starts_the_counts_anew)
     assert_null(cw_worker_breaker_refuses(&b, BAD, 1000));
 }
 
+TEST(deaths_add_up_in_any_order_of_the_threads_that_report_them)
+{
+    die(BAD, 1, 1001);
+    die(BAD, CW_PLUGIN_DEATHS - 1, 1000);
+    assert_string_equal(cw_worker_breaker_refuses(&b, BAD, 1000), "method");
+}
+
 TEST(deaths_far_apart_do_not_add_up)
 {
     uint64_t now = 1000;
@@ -110,6 +117,7 @@ int main(void)
         T(deaths_of_nobody_pause_the_plugin),
         T(any_success_starts_the_counts_anew),
         T(deaths_far_apart_do_not_add_up),
+        T(deaths_add_up_in_any_order_of_the_threads_that_report_them),
         T(one_call_is_let_through_after_each_pause),
         T(deaths_that_were_on_their_way_do_not_lengthen_the_pause),
         T(the_success_of_others_does_not_end_a_pause),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an operator says of the methods of a service: what is wrong, what is not there, and what the
  * service's own word does not do. */
+#include "support/assert_str.h"
 #include "support/remote_fixture.h"
 
 TEST(every_mistake_in_an_overlay_is_named)
@@ -139,6 +140,8 @@ TEST(a_protection_that_is_misspelt_keeps_the_tool_out)
         {"{\"auth\":{\"scopes\":[7]}}", "auth: scopes"},
         {"{\"auth\":{\"scopes\":[\"a\"],\"level\":\"needed\"}}", "auth: level"},
         {"{\"auth\":\"required\"}", "auth: expected an object"},
+        {"{\"auth\":{}}", "auth: scopes or level is needed"},
+        {"{\"auth\":{\"description\":\"d\"}}", "auth: scopes or level is needed"},
     };
     write_openrpc(REMOTE_OPENRPC);
     client_fixture b;
@@ -157,31 +160,190 @@ TEST(a_protection_that_is_misspelt_keeps_the_tool_out)
     client_fixture_done(&b);
 }
 
-/* Better nobody than everybody, where it is the service that cannot be understood, too. */
-TEST(a_protection_that_the_service_misspells_keeps_the_tool_out)
+/* A schema of the service that cannot be used is left out. One of the operator is a rule. */
+TEST(a_schema_of_the_operator_that_cannot_be_used_is_a_mistake)
 {
-    static const char *const rows[] = {
-        "{\"level\":\"sometimes\"}",
-        "{\"scopes\":\"admin\"}",
-        "\"required\"",
+    static const cw_str bad = CW_STR_INIT("{\"type\":\"strin\"}");
+    cw_config_param message = {.name = CW_STR("message"), .schema = bad};
+    cw_config_overlay rows[] = {
+        {.method = CW_STR("echo"), .tool = true, .params = {&message, 1}},
+        {.method = CW_STR("echo"), .tool = true, .output = bad},
+        {.method = CW_STR("echo"), .tool = true},
     };
-    cw_config_overlay echo = {.method = CW_STR("echo"), .tool = true};
-    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &echo, 1);
+    write_openrpc("{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"echo\",\"params\":[{\"name\":"
+                  "\"message\",\"schema\":{\"type\":\"tex\"}}]}]}");
     client_fixture b;
     client_fixture_init(&b);
     for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        cw_config_remote config =
+            remote_config("http://127.0.0.1:1/rpc", openrpc_path, &rows[i], 1);
+        remote_load_result l;
+        remote_load_wait(&b, &l, &config);
+        bool is_own = i < 2;
+        assert_int_equal(l.source != NULL, !is_own);
+        if (!strstr(is_own ? l.problem : l.warnings,
+                    is_own ? "strin" : "a schema that cannot be used"))
+            fail_msg("%zu: %s, %s", i, l.problem, l.warnings);
+        cw_source_unref(l.source);
+    }
+    client_fixture_done(&b);
+}
+
+#define LIMITED                                                                                    \
+    "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"list\",\"params\":[{\"name\":\"n\","          \
+    "\"schema\":{"                                                                                 \
+    "\"type\":\"integer\",\"default\":%s}},{\"name\":\"m\",\"schema\":{\"type\":\"integer\","      \
+    "\"default\":3}}],\"x-input\":{\"additionalProperties\":false}}]}"
+
+static void write_limited(const char *value)
+{
+    char text[512];
+    snprintf(text, sizeof text, LIMITED, value);
+    write_openrpc(text);
+}
+
+/* Calls without the argument would fail. */
+TEST(a_default_of_the_operator_that_the_schema_rejects_is_a_mistake)
+{
+    const struct {
+        cw_config_param param;
+        const char *problem; /* NULL: none */
+    } rows[] = {
+        {{.default_value = CW_STR("\"ten\"")}, "param 'n': default: expected integer, got string"},
+        {{.default_value = CW_STR("\"ten\""), .rename = CW_STR("size")}, "param 'size': default: "},
+        {{.default_value = CW_STR("9"), .schema = CW_STR("{\"maximum\":5}")},
+         "param 'n': default: "},
+        {{.default_value = CW_STR("\"ten\""), .schema = CW_STR("{\"type\":\"string\"}")}, NULL},
+        {{.default_value = CW_STR("4")}, NULL},
+        /* No argument is validated: the service may take more than it says. */
+        {{.default_value = CW_STR("\"ten\""), .hidden = true}, NULL},
+        {{.default_value = CW_STR("\"ten\""), .value = CW_STR("1")}, NULL},
+    };
+    client_fixture b;
+    client_fixture_init(&b);
+    write_limited("10");
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        cw_config_param param = rows[i].param;
+        param.name = CW_STR("n");
+        cw_config_overlay list = {.method = CW_STR("list"), .tool = true, .params = {&param, 1}};
+        cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &list, 1);
+        remote_load_result l;
+        remote_load_wait(&b, &l, &config);
+        if ((l.source == NULL) != (rows[i].problem != NULL) ||
+            (rows[i].problem && !strstr(l.problem, rows[i].problem)))
+            fail_msg("%zu: %s", i, l.problem);
+        assert_string_equal(l.warnings, "");
+        cw_source_unref(l.source);
+    }
+    client_fixture_done(&b);
+}
+
+TEST(a_default_of_the_service_that_its_schema_rejects_is_left_out)
+{
+    cw_config_overlay list = {.method = CW_STR("list"), .tool = true};
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &list, 1);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    write_limited("\"ten\"");
+    remote_load_wait(&b, &l, &config);
+    assert_non_null(l.source);
+    assert_string_equal(l.problem, "");
+    assert_string_equal(l.warnings, "a default that cannot be used is left out: method 'list': "
+                                    "param 'n': expected integer, got string");
+    const cw_method *m = &l.source->methods[0];
+    assert_null(m->params[0].default_value);
+    assert_false(m->params[0].is_required);
+    assert_str(m->params[0].schema, "{\"type\":\"integer\"}");
+    assert_str(cw_json_span(m->params[1].default_value), "3");
+    assert_str(m->input, "{\"additionalProperties\":false,\"type\":\"object\",\"properties\":{"
+                         "\"n\":{\"type\":\"integer\"},"
+                         "\"m\":{\"type\":\"integer\",\"default\":3}}}");
+    cw_source_unref(l.source);
+    client_fixture_done(&b);
+}
+
+/* The service would use its own default, which the operator does not allow. */
+TEST(a_default_of_the_service_that_the_operator_forbids_makes_the_param_required)
+{
+    cw_config_param n = {.name = CW_STR("n"), .schema = CW_STR("{\"maximum\":5}")};
+    cw_config_overlay list = {.method = CW_STR("list"), .tool = true, .params = {&n, 1}};
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &list, 1);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    write_limited("10");
+    remote_load_wait(&b, &l, &config);
+    assert_non_null(l.source);
+    assert_non_null(strstr(l.warnings,
+                           "a default that cannot be used is left out, and the param is "
+                           "required: method 'list': param 'n': "));
+    assert_null(l.source->methods[0].params[0].default_value);
+    assert_true(l.source->methods[0].params[0].is_required);
+    assert_str(l.source->methods[0].params[0].schema, "{\"maximum\":5}");
+    cw_source_unref(l.source);
+    client_fixture_done(&b);
+}
+
+TEST(a_line_break_in_a_name_of_the_service_splits_no_line)
+{
+    write_openrpc("{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\\nb\",\"params\":[{\"name\":"
+                  "\"x\\ty\",\"schema\":{\"type\":\"tex\"}}]}]}");
+    cw_config_overlay all = {.method = CW_STR("*"), .tool = true};
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &all, 1);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    remote_load_wait(&b, &l, &config);
+    assert_non_null(l.source);
+    assert_string_equal(l.warnings, "a schema that cannot be used is left out: method 'a\\u000ab': "
+                                    "param 'x\\u0009y': schema: /type: 'tex' is not a type");
+    cw_source_unref(l.source);
+    client_fixture_done(&b);
+}
+
+/* Other methods of the service stay. */
+TEST(a_protection_that_the_service_misspells_withholds_the_tool)
+{
+    static const char *const rows[] = {
+        "{\"annotations\":{\"auth\":{\"level\":\"sometimes\"}}}",
+        "{\"annotations\":{\"auth\":{\"scopes\":\"admin\"}}}",
+        "{\"annotations\":{\"auth\":\"required\"}}",
+        "{\"annotations\":{\"auth\":[]}}",
+        "{\"annotations\":[{\"auth\":{\"level\":\"required\"}}]}",
+        "{\"annotations\":{\"$ref\":\"#/components/x-annotations/admin\"}}",
+        "{\"annotations\":\"required\"}",
+        "{\"$ref\":\"#/components/x-tools/echo\"}",
+        "[\"required\"]",
+        "\"required\"",
+        "1",
+    };
+    /* The service's scopes decide whether a tool may be hidden, and they are not known. */
+    cw_config_overlay items[] = {
+        {.method = CW_STR("echo"), .tool = true, .hidden_unless_met = true},
+        {.method = CW_STR("*"), .tool = true},
+    };
+    client_fixture b;
+    client_fixture_init(&b);
+    for (size_t i = 0; i < 2 * CW_COUNT(rows); i++) {
+        const char *mark = rows[i / 2];
+        cw_config_remote config =
+            remote_config("http://127.0.0.1:1/rpc", openrpc_path, items + i % 2, 2 - i % 2);
         char text[256];
         remote_load_result l;
         snprintf(text, sizeof text,
-                 "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"echo\",\"x-mcp-tool\":"
-                 "{\"annotations\":{\"auth\":%s}}}]}",
-                 rows[i]);
+                 "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"echo\",\"x-mcp-tool\":%s},"
+                 "{\"name\":\"add\"}]}",
+                 mark);
         write_openrpc(text);
         remote_load_wait(&b, &l, &config);
-        assert_null(l.source);
-        if (!strstr(l.problem, "method 'echo': marks of the service: ") ||
-            !strstr(l.problem, "auth"))
-            fail_msg("%s: %s", rows[i], l.problem);
+        assert_non_null(l.source);
+        assert_int_equal(l.source->n_methods, 1);
+        assert_true(cw_str_is(l.source->methods[0].id, "shop.add"));
+        if (!strstr(l.warnings, "method 'echo': it is withheld, since marks of the service are "
+                                "wrong: "))
+            fail_msg("%s: %s", mark, l.warnings);
+        cw_source_unref(l.source);
     }
     client_fixture_done(&b);
 }
@@ -218,6 +380,56 @@ TEST(every_failed_allocation_is_survived_with_methods_that_are_not_there)
     assert_true(oom_each(load_once, &some) > 10);
     cw_config_remote none = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 1);
     assert_true(oom_each(load_once, &none) > 10);
+}
+
+/* A service, a description of it that is parsed, and the requirements of an earlier one. */
+typedef struct lost_scope {
+    cw_endpoint *service;
+    cw_config_remote config;
+    const cw_json *doc, *requires;
+} lost_scope;
+
+static void read_with_loss(void *ctx)
+{
+    lost_scope *l = ctx;
+    cw_buf lines[4];
+    cw_remote *r = calloc(1, sizeof *r);
+    if (!r)
+        return;
+    cw_arena_init(&r->arena, 1 << 20);
+    cw_map_init(&r->resources, 10);
+    r->service = cw_endpoint_ref(l->service);
+    for (size_t i = 0; i < CW_COUNT(lines); i++)
+        cw_buf_init(&lines[i], 1 << 16);
+    const cw_remote_reading reading = {.config = &l->config,
+                                       .requires = l->requires,
+                                       .problems = &lines[0],
+                                       .warnings = &lines[1],
+                                       .missing = &lines[2],
+                                       .widened = &lines[3]};
+    cw_code rc = cw_remote_read(r, &reading, l->doc);
+    assert_true(rc == CW_NOMEM || (rc == CW_OK && lines[3].n > 0));
+    for (size_t i = 0; i < CW_COUNT(lines); i++)
+        cw_buf_done(&lines[i]);
+    cw_remote_free(r);
+}
+
+TEST(a_lost_requirement_is_noticed_or_the_reading_fails_without_memory)
+{
+    cw_arena arena;
+    cw_config_overlay items[] = {{.method = CW_STR("echo"), .tool = true}};
+    lost_scope l = {.config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 1)};
+    cw_arena_init(&arena, 1 << 20);
+    assert_int_equal(
+        cw_json_read(CW_STR(REMOTE_OPENRPC), NULL, &arena, &l.doc, NULL, NULL) |
+            cw_json_read(CW_STR("{\"echo\":{\"x-mcp-tool\":{\"annotations\":{\"auth\":{"
+                                "\"scopes\":[\"a\"]}}}}}"),
+                         NULL, &arena, &l.requires, NULL, NULL) |
+            cw_endpoint_new(&l.config, NULL, &l.service, NULL),
+        CW_OK);
+    assert_true(oom_each(read_with_loss, &l) > 5);
+    cw_endpoint_unref(l.service);
+    cw_arena_done(&arena);
 }
 
 /* A description of an MCP server. */
@@ -289,6 +501,17 @@ TEST(only_the_lists_of_their_kind_expose_resources_and_prompts)
     client_fixture_done(&b);
 }
 
+TEST(every_failed_allocation_is_survived_with_wrong_defaults)
+{
+    cw_config_param m = {.name = CW_STR("m"), .default_value = CW_STR("4")};
+    cw_config_overlay list = {.method = CW_STR("list"), .tool = true, .params = {&m, 0}};
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &list, 1);
+    write_limited("\"ten\"");
+    assert_true(oom_each(load_once, &config) > 10);
+    list.params.n = 1;
+    assert_true(oom_each(load_once, &config) > 10);
+}
+
 TEST(every_failed_allocation_is_survived_with_views)
 {
     char file[128];
@@ -330,8 +553,16 @@ int main(void)
         cmocka_unit_test(a_service_without_any_of_the_methods_is_a_problem),
         cmocka_unit_test(hints_of_the_service_are_shown_and_open_nothing),
         cmocka_unit_test(every_failed_allocation_is_survived_with_methods_that_are_not_there),
+        cmocka_unit_test(a_lost_requirement_is_noticed_or_the_reading_fails_without_memory),
         cmocka_unit_test(a_protection_that_is_misspelt_keeps_the_tool_out),
-        cmocka_unit_test(a_protection_that_the_service_misspells_keeps_the_tool_out),
+        cmocka_unit_test(a_schema_of_the_operator_that_cannot_be_used_is_a_mistake),
+        cmocka_unit_test(a_default_of_the_operator_that_the_schema_rejects_is_a_mistake),
+        cmocka_unit_test(a_default_of_the_service_that_its_schema_rejects_is_left_out),
+        cmocka_unit_test(
+            a_default_of_the_service_that_the_operator_forbids_makes_the_param_required),
+        cmocka_unit_test(every_failed_allocation_is_survived_with_wrong_defaults),
+        cmocka_unit_test(a_line_break_in_a_name_of_the_service_splits_no_line),
+        cmocka_unit_test(a_protection_that_the_service_misspells_withholds_the_tool),
         cmocka_unit_test(only_the_lists_of_their_kind_expose_resources_and_prompts),
         cmocka_unit_test(every_failed_allocation_is_survived_with_views),
         cmocka_unit_test(every_failed_allocation_is_survived_with_resources),

@@ -17,16 +17,29 @@ static const cw_json *parse(const char *text, cw_arena *arena)
     "{\"name\":\"" name "\",\"x-mcp-tool\":{\"title\":\"t\",\"annotations\":{\"auth\":{"           \
     "\"scopes\":[\"" scope "\"]}}}}"
 
-static void assert_written(const char *doc, const char *old, const char *expected)
+/* `outdated`: a method that is written as in `old`; or NULL. */
+static void assert_written_but(const char *outdated, const char *doc, const char *old,
+                               const char *expected)
 {
     cw_arena arena;
     CW_CLEANUP(cw_buf_done) cw_buf out;
+    CW_CLEANUP(cw_map_done) cw_map names;
+    cw_map_init(&names, 10);
+    if (outdated)
+        assert_int_equal(cw_map_put(&names, cw_str_from(outdated), &names, NULL), CW_OK);
     cw_buf_init(&out, 10000);
     cw_arena_init(&arena, 1 << 20);
-    cw_required_access_write(parse(doc, &arena), old ? parse(old, &arena) : NULL, &out);
+    assert_int_equal(
+        cw_required_access_write(parse(doc, &arena), old ? parse(old, &arena) : NULL, &names, &out),
+        0);
     assert_int_equal(out.code, CW_OK);
     assert_str(cw_buf_str(&out), expected);
     cw_arena_done(&arena);
+}
+
+static void assert_written(const char *doc, const char *old, const char *expected)
+{
+    assert_written_but(NULL, doc, old, expected);
 }
 
 TEST(methods_that_ask_something_are_written)
@@ -47,6 +60,15 @@ TEST(methods_that_are_gone_are_remembered)
     assert_written("{\"methods\":[{\"name\":\"a\"}]}", old, "{\"gone\":" AUTH("y") "}");
     assert_written("{\"methods\":[" METHOD("gone", "z") "]}", old,
                    "{\"gone\":" AUTH("z") ",\"a\":" AUTH("x") "}");
+}
+
+TEST(methods_that_were_not_compared_stay_as_they_were)
+{
+    const char *old = "{\"a\":" AUTH("x") ",\"b\":" AUTH("y") "}";
+    assert_written_but("a", "{\"methods\":[" METHOD("a", "w") "," METHOD("b", "z") "]}", old,
+                       "{\"b\":" AUTH("z") ",\"a\":" AUTH("x") "}");
+    assert_written_but("a", "{\"methods\":[{\"name\":\"a\"}]}", old,
+                       "{\"a\":" AUTH("x") ",\"b\":" AUTH("y") "}");
 }
 
 TEST(only_a_richer_kind_takes_the_place_of_another)
@@ -97,12 +119,14 @@ static void write_once(void *ctx)
     (void)ctx;
     cw_arena arena;
     CW_CLEANUP(cw_buf_done) cw_buf out;
+    CW_CLEANUP(cw_map_done) cw_map names;
     const cw_json *doc = NULL;
+    cw_map_init(&names, 10);
     cw_buf_init(&out, 10000);
     cw_arena_init(&arena, 1 << 20);
     cw_str text = CW_STR("{\"methods\":[" METHOD("a", "x") "]}");
     if (cw_json_read(text, NULL, &arena, &doc, NULL, NULL) == CW_OK) {
-        cw_required_access_write(doc, NULL, &out);
+        cw_required_access_write(doc, NULL, &names, &out);
         assert_int_equal(out.code, oom_was_hit() ? CW_NOMEM : CW_OK);
     }
     cw_arena_done(&arena);
@@ -118,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(methods_that_ask_something_are_written),
         cmocka_unit_test(methods_that_are_gone_are_remembered),
+        cmocka_unit_test(methods_that_were_not_compared_stay_as_they_were),
         cmocka_unit_test(only_a_richer_kind_takes_the_place_of_another),
         cmocka_unit_test(less_than_before_is_noticed),
         cmocka_unit_test(every_failed_allocation_is_survived),

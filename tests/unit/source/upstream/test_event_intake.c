@@ -59,7 +59,8 @@ static cw_code open_taken(taken *t)
     if (cw_loop_init(&t->loop, 64, &err))
         return CW_NOMEM;
     t->has_loop = true;
-    const cw_event_hub_opts opts = {.main = &t->loop, .n_loops = 1};
+    const cw_event_hub_opts opts = {
+        .main = &t->loop, .n_loops = 1, .validation_steps = CW_CALL_MAX_STEPS};
     cw_code rc = cw_event_hub_new(&opts, &t->hub, &err);
     if (!rc)
         rc = cw_endpoint_new(&config, NULL, &t->service, &err);
@@ -119,6 +120,20 @@ TEST(notifications_become_events_with_the_data_that_clients_receive)
     close_taken(&t);
 }
 
+/* Other members could replace the table and the row, or make a text with duplicate keys. */
+TEST(data_of_a_row_has_only_its_table_its_id_and_its_change)
+{
+    taken t;
+    const cw_json *message;
+    assert_int_equal(open_taken(&t), CW_OK);
+    cw_str text = CW_STR("{\"params\":{\"T\":{\"u\":{\"table\":\"Other\",\"uuid\":\"x\",\"old\":1,"
+                         "\"new\":{\"a\":1},\"more\":{}}}}}");
+    assert_int_equal(cw_json_read(text, NULL, &t.arena, &message, NULL, NULL), CW_OK);
+    cw_event_intake_receive(t.intake, CW_STR("update"), message);
+    assert_event(&t, 1, "{\"table\":\"T\",\"uuid\":\"u\",\"new\":{\"a\":1}}");
+    close_taken(&t);
+}
+
 static void take_once(void *ctx)
 {
     taken t;
@@ -142,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(notifications_become_events_with_the_data_that_clients_receive),
+        cmocka_unit_test(data_of_a_row_has_only_its_table_its_id_and_its_change),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests_name("event_intake", tests, NULL, NULL);

@@ -101,6 +101,24 @@ TEST(a_prelude_that_is_refused_fails_those_who_wait)
     shared_conn_close(&l);
 }
 
+TEST(a_prelude_with_a_secret_that_is_refused_is_about_credentials)
+{
+    static const cw_config_init_call login[] = {
+        {.method = CW_STR_INIT("login"), .params = CW_STR_INIT("{\"password\":\"walk across\"}")}};
+    shared_conn_fixture l;
+    shared_conn_call s = {0};
+    cw_config_remote config = shared_conn_config();
+    config.init_calls = (cw_config_preludes){login, 1};
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    shared_conn_send(&l, &s);
+    client_run_until(&l.client, service_accept(&l));
+    service_send(&l,
+                 "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":1,\"message\":\"no way\"}}\n");
+    shared_conn_expect(&l, &s, CW_CLIENT_REFUSED, "initial call 'login': no way");
+    shared_conn_close(&l);
+}
+
 TEST(a_service_that_does_not_begin_is_given_up)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -619,6 +637,59 @@ TEST(loops_of_other_threads_call_at_once)
 
 /* ---- without memory ---- */
 
+/* Whether an event or a gap is behind the cursor, which then passes it. */
+static bool has_news(cw_event_type *type, uint64_t *cursor)
+{
+    cw_event_batch batch;
+    cw_event_read(type, *cursor, CW_EVENT_BATCH, &batch);
+    *cursor = batch.cursor;
+    bool is_news = batch.n || batch.is_truncated;
+    cw_event_batch_done(&batch);
+    return is_news;
+}
+
+/* Receive a notification while the n-th allocation fails. False: so many are not made. */
+static bool notify_without(shared_conn_fixture *l, cw_event_type *type, uint64_t *cursor, size_t n)
+{
+    oom_fail_at(n);
+    service_send(l, "{\"jsonrpc\":\"2.0\",\"method\":\"done\",\"params\":{}}\n");
+    client_run_until(&l->client, has_news(type, cursor));
+    bool was_hit = oom_was_hit();
+    oom_reset();
+    return was_hit;
+}
+
+TEST(an_event_that_is_lost_for_want_of_memory_leaves_a_gap)
+{
+    static const cw_config_event event = {
+        .name = CW_STR_INIT("done"), .keep = 100, .keep_ms = 60000, .per_minute = 60000};
+    shared_conn_fixture l;
+    cw_event_hub *hub = NULL;
+    cw_event_intake *intake = NULL;
+    cw_buf warnings;
+    size_t n_rules, n = 1;
+    cw_config_remote config = shared_conn_config();
+    config.events = (cw_config_events){&event, 1};
+    cw_buf_init(&warnings, CW_BUF_MAX);
+    shared_conn_open(&l, config);
+    service_listen(&l);
+    const cw_event_hub_opts opts = {.main = &l.client.loop, .n_loops = 1};
+    assert_int_equal(cw_event_hub_new(&opts, &hub, NULL), CW_OK);
+    assert_int_equal(cw_event_intake_new(hub, l.endpoint, &warnings, &intake, NULL), CW_OK);
+    cw_event_type *type = cw_event_intake_rules(intake, &n_rules)->type;
+    cw_shared_conn_set_events(l.conn, intake);
+    client_run_until(&l.client, service_accept(&l));
+    uint64_t cursor = cw_event_now(hub);
+    while (notify_without(&l, type, &cursor, n))
+        n++;
+    assert_true(n > 3);
+    cw_event_intake_unref(intake);
+    cw_event_hub_close(hub);
+    shared_conn_close(&l);
+    cw_event_hub_free(hub);
+    cw_buf_done(&warnings);
+}
+
 static void call_once(void *ctx)
 {
     shared_conn_fixture *l = ctx;
@@ -672,6 +743,7 @@ int main(void)
         cmocka_unit_test(a_greeting_is_waited_for_and_the_prelude_goes_first),
         cmocka_unit_test(a_prelude_is_said_anew_on_every_connection),
         cmocka_unit_test(a_prelude_that_is_refused_fails_those_who_wait),
+        cmocka_unit_test(a_prelude_with_a_secret_that_is_refused_is_about_credentials),
         cmocka_unit_test(a_service_that_does_not_begin_is_given_up),
         cmocka_unit_test(answers_out_of_order_reach_who_asked),
         cmocka_unit_test(many_calls_share_buckets),
@@ -692,6 +764,7 @@ int main(void)
         cmocka_unit_test(calls_of_several_loops_come_home),
         cmocka_unit_test(calls_of_a_connection_that_closes_come_home_too),
         cmocka_unit_test(loops_of_other_threads_call_at_once),
+        cmocka_unit_test(an_event_that_is_lost_for_want_of_memory_leaves_a_gap),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, service_path_setup, NULL);
