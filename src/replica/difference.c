@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* difference.c - catalogues of other servers: when services are asked again because one differs, and when
- * subscribers are notified again because one has changed. */
+/* difference.c - catalogues of other servers: services are discovered again if one differs, and
+ * subscribers are notified again if one has changed. */
 #include "base/map.h"
 #include "base/random.h"
 #include "replica/replicas_int.h"
@@ -16,7 +16,7 @@ static bool has_catalogue(cw_str digest)
     return false;
 }
 
-/* Other versions, and other configurations, have other catalogues for good. */
+/* Servers with another version or configuration are skipped: their catalogues differ permanently. */
 void cw_replicas_compare(const cw_replicas *r, const cw_db_replica *other,
                          cw_replicas_catalogues *found)
 {
@@ -25,7 +25,7 @@ void cw_replicas_compare(const cw_replicas *r, const cw_db_replica *other,
                    has_catalogue(cw_str_from(r->shown.catalogue));
     if (!is_like)
         return;
-    /* Sums, since rows come in any order; 0 is kept for none. */
+    /* Hashes are added, because rows come in any order. None is 0, which means no server. */
     uint64_t hash = (cw_hash(other->node) ^ 3 * cw_hash(other->catalogue)) | 1;
     found->all += hash;
     if (!cw_str_is(other->catalogue, r->shown.catalogue))
@@ -37,7 +37,7 @@ static uint64_t by_chance(uint64_t ms)
     return cw_random_u64() % (ms + 1);
 }
 
-/* A client that was notified here may have asked another server that still had its old list. */
+/* A client that this server has notified may have read the old list of another server. */
 static void take_all(cw_replicas *r, uint64_t all)
 {
     cw_replicas_difference *d = &r->difference;
@@ -45,7 +45,7 @@ static void take_all(cw_replicas *r, uint64_t all)
     d->all = all;
 }
 
-/* The server with the newer catalogue waits longer: the others follow it, and then none differs. */
+/* The server with the newer catalogue waits longer. The others discover the same meanwhile. */
 void cw_replicas_compared(cw_replicas *r, const cw_replicas_catalogues *found, uint64_t now)
 {
     cw_replicas_difference *d = &r->difference;

@@ -11,9 +11,9 @@
 
 #define PURPOSE CW_STR("letter")
 #define SHARE_PURPOSE CW_STR("share of letters")
-/* Letters, and lasting ones, that one job of the store writes: others wait for the store, too. */
+/* Maximum of letters, and of lasting ones, in one job of the store: other jobs wait for it. */
 #define MAIL_MAX 32u
-/* Sealed and as text, with its head. */
+/* A row holds the letter with its head, sealed and encoded as text. */
 _Static_assert(CW_LETTER_MAX * 3 / 2 < CW_DB_LETTER, "a letter fits into its row");
 
 /* In front of the texts. The form comes first: programs of other versions may have another head. */
@@ -23,23 +23,24 @@ typedef struct letter_head {
     uint16_t loop, kind;
 } letter_head;
 
-/* Keys and versions of other servers: each of their letters could be a line. */
+/* Limited: each letter of a server with another key or version would be a line of the log. */
 static cw_log_kind ignored =
     CW_LOG_KIND(CW_LOG_WARN, "replica", "a letter of another server is ignored", "reason");
-/* Each end of a session could be a line while the database is away. */
+/* Limited: each end of a session would be a line of the log while the database is unavailable. */
 static cw_log_kind dropped =
     CW_LOG_KIND(CW_LOG_WARN, "replica",
                 "too many letters to all servers wait for the database: some are lost", "reason");
 
 typedef struct waiting {
-    cw_list node;      /* of the inbox, or of a list of those that are written */
+    cw_list node;      /* of the inbox, or of a list of letters that are being written */
     cw_fair_item turn; /* in its outbox */
     cw_fair_group *room;
     size_t n_units; /* of that outbox */
     cw_fair_key by;
-    int64_t until; /* 0: it does not last */
-    int64_t share; /* of the rows of lasting letters */
-    bool is_back;  /* it is one of this server, and has reached no other */
+    int64_t until;        /* 0: not a lasting letter */
+    int64_t share;        /* cw_db_lasting.share */
+    bool is_back;         /* a letter of this server that was not delivered */
+    bool has_no_receiver; /* the reason of that */
     size_t n;
     char bytes[]; /* head, credentials, bytes */
 } waiting;
@@ -49,7 +50,7 @@ static waiting *waiting_at(cw_list *node)
     return CW_CONTAINER(node, waiting, node);
 }
 
-/* It has credentials. */
+/* The memory is wiped because letters contain credentials. */
 static void free_waiting(waiting *w)
 {
     explicit_bzero(w->bytes, w->n);
@@ -94,7 +95,7 @@ static cw_code enter_outbox(cw_letter_outbox *box, waiting *w, const cw_fair_key
     return rc;
 }
 
-/* The letter whose turn it is; NULL: none. */
+/* Take the next letter, by the turns of the callers; NULL: none. */
 static waiting *take_next(cw_letter_outbox *box)
 {
     cw_fair_item *item = cw_fair_first(&box->queue);
@@ -106,7 +107,7 @@ static waiting *take_next(cw_letter_outbox *box)
     return w;
 }
 
-/* Some of an outbox, in turn, in a list of the caller. */
+/* Move at most `max` letters of an outbox, in turn, to a list of the caller. */
 static void take_some(cw_letter_outbox *box, cw_list *to, uint32_t max)
 {
     cw_list_init(to);
@@ -126,7 +127,7 @@ static void enqueue(cw_letter_queue *q, waiting *w)
     q->bytes += w->n;
 }
 
-/* All of them, in a list of the caller. */
+/* Move all letters of a queue to a list of the caller. */
 static void take_all(cw_letter_queue *q, cw_list *to)
 {
     cw_list_init(to);
@@ -159,12 +160,13 @@ static bool put_in(cw_replicas *r, waiting *w, uint32_t max)
 
 /* ---- sending ---- */
 
-/* Hand a letter to one server back to its sender, which may wait for what it would cause. */
-static void give_back(cw_replicas *r, waiting *w)
+/* Return a letter to its sender, which may wait for its effect; drop a letter to all servers. */
+static void give_back(cw_replicas *r, waiting *w, bool has_no_receiver)
 {
     letter_head head;
     memcpy(&head, w->bytes, sizeof head);
     w->is_back = head.to != CW_LETTER_ALL && r->opts.on_returned;
+    w->has_no_receiver = has_no_receiver;
     if (w->is_back)
         (void)put_in(r, w, CW_LETTERS_MAX);
     else
@@ -174,10 +176,10 @@ static void give_back(cw_replicas *r, waiting *w)
 static void give_all_back(cw_replicas *r, cw_list *list)
 {
     for (cw_list *node; (node = cw_list_take_first(list));)
-        give_back(r, waiting_at(node));
+        give_back(r, waiting_at(node), /* has_no_receiver= */ false);
 }
 
-/* *ret_n is how many servers get it, unless it lasts. */
+/* *ret_n: the number of servers that get the letter. It is not set for a lasting letter. */
 static cw_code write_letter(cw_replicas *r, cw_db *db, const waiting *w, int64_t *ret_n,
                             cw_err *err)
 {
@@ -209,7 +211,7 @@ static cw_code send_outbox(cw_replicas *r, cw_db *db, cw_err *err)
         int64_t n = 0;
         rc = write_letter(r, db, waiting_at(node), &n, err);
         if (rc || !n)
-            give_back(r, waiting_at(node));
+            give_back(r, waiting_at(node), /* has_no_receiver= */ !rc);
         else
             free_waiting(waiting_at(node));
     }
@@ -217,8 +219,8 @@ static cw_code send_outbox(cw_replicas *r, cw_db *db, cw_err *err)
     return rc;
 }
 
-/* The database may take it later. A commit whose outcome is unknown may send a letter twice: the second
- * one changes nothing. */
+/* Whether the database may accept the letter later. A commit whose outcome is unknown may send a
+ * letter twice: the second one changes nothing. */
 static bool is_passing(cw_code rc)
 {
     return rc == CW_IO || rc == CW_TIMEOUT || rc == CW_NOTFOUND || rc == CW_NOMEM;
@@ -230,7 +232,7 @@ static void log_dropped(cw_code rc)
     cw_log_limited(&dropped, reason, CW_KV("reason", reason));
 }
 
-/* Put it back, unless others have taken its room meanwhile. */
+/* Put a letter back, unless other letters have taken its room meanwhile. */
 static void put_back(cw_replicas *r, waiting *w)
 {
     pthread_mutex_lock(&r->lock);
@@ -250,8 +252,8 @@ static waiting *next_lasting(cw_replicas *r)
     return w;
 }
 
-/* One at a time: those that are not sent stay. Logins wait meanwhile, so the rest of a long outage is left
- * to further jobs. */
+/* Letters leave the outbox one at a time, so unsent ones stay in it. Logins wait for this job, so the
+ * letters of a long outage are spread over several jobs. */
 static cw_code send_lasting(cw_replicas *r, cw_db *db, cw_err *err)
 {
     cw_code rc = CW_OK;
@@ -273,7 +275,7 @@ static cw_code send_lasting(cw_replicas *r, cw_db *db, cw_err *err)
     return rc;
 }
 
-/* First those that a client waits for. */
+/* Letters that clients wait for are sent first. */
 static cw_code run_mail(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_replicas *r = CW_CONTAINER(job, cw_replicas, mail);
@@ -318,8 +320,8 @@ static void done_mail(cw_store_job *job, cw_code rc)
     r->is_closed = r->is_closed || rc == CW_GONE;
     uint32_t n = cw_letters_count_lasting(r);
     bool was_waiting = r->is_waiting;
-    /* Letters do not wait for a database that is away: no client waits for them that long. An end of a
-     * session counts until the session would end by itself, so it waits for the next tick. */
+    /* Letters do not wait for an unavailable database: no client waits for them that long. The end of
+     * a session counts until the session would expire, so lasting letters wait for the next tick. */
     if (rc)
         take_some(&r->outbox, &lost, UINT32_MAX);
     else
@@ -328,7 +330,7 @@ static void done_mail(cw_store_job *job, cw_code rc)
     bool is_waiting = r->is_waiting;
     pthread_cond_broadcast(&r->is_idle);
     pthread_mutex_unlock(&r->lock);
-    /* A server that ends answers its requests otherwise. */
+    /* The server stops: its waiting requests end in another way. */
     if (rc == CW_GONE)
         drop_all(&lost);
     else
@@ -358,8 +360,8 @@ static cw_code send_from(cw_replicas *r, cw_letter_outbox *box, waiting *w, cons
     return rc;
 }
 
-/* A digest that all servers with the key have, so that a caller has one share at all of them. It does not show
- * the name to the database. Never 0, which is the server's. */
+/* A digest of the caller's name, the same at all servers with the key, so that a caller has one share.
+ * It hides the name from the database. Never 0, which is the share of the server itself. */
 static int64_t share_of(const cw_replicas *r, const cw_letter *letter)
 {
     unsigned char digest[CW_SEAL_DIGEST];
@@ -419,7 +421,8 @@ static const char *open_body(const cw_replicas *r, cw_str body, cw_arena *arena,
     return reason_against(r, *ret);
 }
 
-/* Put it into the inbox, if it is for this server. CW_LIMIT: that has `max` letters, or no room for its bytes; CW_NOMEM. */
+/* Put a letter into the inbox, if it is for this server. CW_LIMIT: the inbox has `max` letters, or no
+ * room for its bytes; CW_NOMEM. */
 static cw_code take_body(cw_replicas *r, cw_str body, uint32_t max)
 {
     CW_CLEANUP(cw_arena_wipe) cw_arena arena;
@@ -437,7 +440,7 @@ static cw_code take_body(cw_replicas *r, cw_str body, uint32_t max)
     return put_in(r, w, max) ? CW_OK : CW_LIMIT;
 }
 
-/* One without room is as if it had been lost on the way. */
+/* A letter that does not fit into the inbox is lost. */
 static cw_code on_body(cw_str body, void *ctx, cw_err *err)
 {
     (void)err;
@@ -445,8 +448,8 @@ static cw_code on_body(cw_str body, void *ctx, cw_err *err)
     return CW_OK;
 }
 
-/* A server that starts reads all that are kept. None may be lost: it would let a session live that has
- * ended. So one without room ends the reading, and the next one begins with it. */
+/* A server that starts reads all kept letters. None may be lost, else an ended session would stay valid
+ * here. If the inbox is full, the reading ends, and the next one begins with the same letter. */
 static cw_code on_lasting(cw_str body, void *ctx, cw_err *err)
 {
     cw_replicas *r = ctx;
@@ -455,7 +458,7 @@ static cw_code on_lasting(cw_str body, void *ctx, cw_err *err)
     return rc ? cw_fail(err, rc, "%s", cw_code_text(rc)) : CW_OK;
 }
 
-/* Keys that this server did not have before may open letters that it has ignored. */
+/* New keys may open letters that this server has ignored, so all of them are read again. */
 static void begin_again_with_new_keys(cw_replicas *r)
 {
     size_t n;
@@ -487,7 +490,7 @@ static void deliver(const cw_replicas *r, const waiting *w)
                               .credentials = cw_str_make(credentials, head.n_credentials),
                               .bytes = cw_str_make(bytes, w->n - sizeof head - head.n_credentials)};
     if (w->is_back)
-        r->opts.on_returned(&letter, r->opts.ctx);
+        r->opts.on_returned(&letter, w->has_no_receiver, r->opts.ctx);
     else
         r->opts.on_letter(&letter, r->opts.ctx);
 }

@@ -37,7 +37,7 @@ static cw_code take_other(const cw_db_replica *replica, void *ctx, cw_err *err)
     return CW_OK;
 }
 
-/* Which servers there are, and what they have sent. */
+/* Read the rows of the other servers, and the letters that they have sent. */
 static cw_code read_all(cw_replicas *r, cw_db *db, cw_err *err)
 {
     others all = {.r = r};
@@ -59,7 +59,7 @@ bool cw_replicas_read_news(cw_replicas *replicas, cw_db *db, bool is_new)
     if (!atomic_load(&replicas->is_started))
         return true; /* the first renewal reads it all */
     if (is_new)
-        replicas->last = 0; /* a database that was restored counts anew */
+        replicas->last = 0; /* a restored database numbers its letters anew */
     cw_code rc = read_all(replicas, db, &err);
     if (rc)
         cw_log_err(CW_LOG_DEBUG, "replica", "news are read later", &err);
@@ -92,7 +92,7 @@ static cw_code write_row(cw_replicas *r, cw_db *db, cw_err *err)
     return rc ? rc : read_all(r, db, err);
 }
 
-/* A database that can be read but not written serves logins: then only the row is missing. */
+/* A database that can only be read serves logins. So the job fails only if it cannot be read. */
 static cw_code run(cw_store_job *job, cw_db *db, cw_err *err)
 {
     cw_replicas *r = CW_CONTAINER(job, cw_replicas, job);
@@ -166,14 +166,14 @@ void cw_replicas_show(cw_replicas *replicas, const cw_replicas_shown *shown)
         replicas->due = 0;
     if (strcmp(fresh.catalogue, replicas->shown.catalogue) != 0) {
         replicas->difference.changed_at = cw_clock_ms();
-        /* Until the rows of the others are read. */
+        /* Not settled until the rows of the other servers are read. */
         atomic_store(&replicas->is_settled, !cw_replicas_has_others(replicas));
     }
     replicas->shown = fresh;
     pthread_mutex_unlock(&replicas->lock);
 }
 
-/* With the lock. A store whose queue is full is asked with the next tick. */
+/* With the lock. If the queue of the store is full, the next tick asks again. */
 static void ask(cw_replicas *r)
 {
     if (r->is_asked || r->is_closed)
@@ -198,7 +198,7 @@ void cw_replicas_tick(cw_replicas *replicas)
         replicas->opts.on_catalogue(replicas->opts.ctx);
 }
 
-/* With the lock. False: not before that time. */
+/* With the lock. False: a job still runs at that time. */
 static bool wait_for_jobs(cw_replicas *r, const struct timespec *until)
 {
     int rc = 0;

@@ -34,18 +34,18 @@ typedef struct cw_letter_queue {
 
 /* Hashes of the catalogues of other servers with the same configuration and version; 0: none. */
 typedef struct cw_replicas_catalogues {
-    uint64_t all, differing; /* from ours */
+    uint64_t all, differing; /* from the catalogue of this server */
 } cw_replicas_catalogues;
 
 /* Catalogues of others, under the lock. */
 typedef struct cw_replicas_difference {
     uint64_t all;        /* cw_replicas_catalogues.all */
-    uint64_t others;     /* a hash of those that differ from ours; 0: none */
-    uint64_t changed_at; /* of our own catalogue */
-    uint64_t ask_at;     /* when services are asked; 0: never */
+    uint64_t others;     /* cw_replicas_catalogues.differing; 0: none */
+    uint64_t changed_at; /* when the catalogue of this server changed */
+    uint64_t ask_at;     /* when services are discovered again; 0: never */
     uint64_t asked_at;   /* the last time; 0: never */
     uint64_t pause_ms;   /* until the next time */
-    bool must_repeat;    /* one has changed, and subscribers here are not notified again yet */
+    bool must_repeat;    /* one has changed, and subscribers are not notified again yet */
 } cw_replicas_difference;
 
 struct cw_replicas {
@@ -67,15 +67,15 @@ struct cw_replicas {
     bool is_closed;  /* the store has ended */
     bool is_leaving; /* the row is removed */
     cw_letter_outbox outbox;
-    cw_letter_outbox lasting; /* to be sent, also after the database was away */
+    cw_letter_outbox lasting; /* letters that wait while the database is unavailable */
     cw_letter_queue inbox;
-    bool is_waiting; /* it was away when they were sent: logged once */
+    bool is_waiting; /* lasting letters wait for the database: logged once */
     cw_store_job mail;
     bool is_mailing; /* that job waits or runs */
     /* The store's thread. */
     bool has_failed; /* the row could not be written */
     bool has_unread; /* the inbox had no room for a lasting letter */
-    int64_t last;    /* lasting letter that was read, with these keys of the seal: */
+    int64_t last;    /* the last lasting letter that was read, with these keys of the seal: */
     const cw_seal_key *opened_with;
     cw_message inform; /* to the main loop: letters are in the inbox */
 };
@@ -87,7 +87,7 @@ void cw_replicas_compare(const cw_replicas *r, const cw_db_replica *other,
                          cw_replicas_catalogues *found);
 /* All rows were compared, at this time. */
 void cw_replicas_compared(cw_replicas *r, const cw_replicas_catalogues *found, uint64_t now);
-/* Whether services have to be asked at this time. */
+/* Whether services have to be discovered again at this time. */
 bool cw_replicas_must_ask(cw_replicas *r, uint64_t now);
 /* Whether subscribers have to be notified again, once. */
 bool cw_replicas_must_repeat(cw_replicas *r);
@@ -99,7 +99,7 @@ void cw_letters_done(cw_replicas *r);
 void cw_letters_retry(cw_replicas *r);
 /* How many lasting letters wait. With the lock. */
 uint32_t cw_letters_count_lasting(const cw_replicas *r);
-/* Read what is for this server. On the store's thread. has_unread: call it again soon. */
+/* Read the letters for this server. On the store's thread. has_unread: call it again soon. */
 CW_MUST_USE cw_code cw_letters_receive(cw_replicas *r, cw_db *db, cw_err *err);
 
 #endif

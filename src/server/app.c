@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "call/catalogue_wait.h"
 #include "config/session_limits.h"
+#include "net/server/tls.h"
 #include "server/app_anonymous.h"
 #include "server/app_callers.h"
 #include "server/app_shared.h"
@@ -151,9 +152,13 @@ static void on_snapshot(cw_snapshot *snapshot, cw_source *const *retired, size_t
 static void log_unlisted(const cw_app *b)
 {
     bool has_logins = cw_accounts_has_logins(b->accounts);
+    bool is_other = b->account || b->token.p;
     size_t n = 0, n_all = 0;
     cw_buf names;
-    if (!b->snapshot || !b->anonymous || (has_logins && !b->account && !b->token.p))
+    if (!b->snapshot || !b->anonymous || (has_logins && !is_other))
+        return;
+    /* The account or token is refused, or not checked yet: it has no permissions. */
+    if (is_other && cw_caller_is_anonymous(b->anonymous))
         return;
     const cw_entry *const *tools = cw_snapshot_tools(b->snapshot, &n_all);
     cw_verdict may_list = cw_gate_permission(b->anonymous, CW_PERMISSION_DISCOVER);
@@ -456,6 +461,22 @@ static void warn_of_programs(const cw_app *b, const cw_config *config)
                "programs can read the files of this server: the kernel has no Landlock");
 }
 
+/* Without them deliveries and documents fail one by one, long after the start. */
+static void warn_of_authorities(const cw_app *b, const cw_config *config)
+{
+    const cw_config_pair files[] = {
+        {CW_STR("mcp.events.webhook_ca_file"), config->mcp.events.ca_file},
+        {CW_STR("access.server.client_document_ca_file"),
+         config->access.server.client_document_ca_file},
+    };
+    for (size_t i = 0; i < CW_COUNT(files) && !b->is_quiet; i++) {
+        cw_err err = {0};
+        if (files[i].value.n && cw_tls_check_authorities(files[i].value.p, &err))
+            cw_log(CW_LOG_WARN, "config", "CA certificates cannot be used",
+                   CW_KV("key", files[i].name), CW_KV("problem", cw_str_from(err.msg)));
+    }
+}
+
 /* A configuration that is not used leaves the secrets of the old one. They live as long as the seal. */
 static void keep_secrets(cw_app *b, const cw_seal_key *keys, size_t n)
 {
@@ -496,8 +517,10 @@ cw_code cw_app_configure(cw_app *b, cw_config *config, cw_err *err)
         cw_config_unref(old.config);
     }
     b->admin.config = b->settings.config;
+    cw_event_hub_set_steps(b->events, config->limits.validation_steps);
     b->is_shown = false;
     warn_of_programs(b, config);
+    warn_of_authorities(b, config);
     /* Roles and settings are in force from now on, also while sources are still loading. */
     if (!use_draft(b, &d))
         cw_app_publish(b);
@@ -570,10 +593,13 @@ static void on_events(void *ctx, cw_str uri)
     sink->tell(sink, &(cw_change){.uri = uri, .from = CW_STR("events")});
 }
 
-static cw_code open_events(cw_app *b, cw_err *err)
+static cw_code open_events(cw_app *b, const cw_config *config, cw_err *err)
 {
-    const cw_event_hub_opts opts = {
-        .main = b->loop, .n_loops = b->n_loops, .updated = on_events, .ctx = b};
+    const cw_event_hub_opts opts = {.main = b->loop,
+                                    .n_loops = b->n_loops,
+                                    .validation_steps = config->limits.validation_steps,
+                                    .updated = on_events,
+                                    .ctx = b};
     return cw_event_hub_new(&opts, &b->events, err);
 }
 
@@ -587,7 +613,7 @@ static cw_code open_runtime(cw_app *b, const cw_app_opts *app, const cw_config *
     if (!rc)
         rc = cw_tasks_new(&b->tasks, err);
     if (!rc)
-        rc = open_events(b, err);
+        rc = open_events(b, config, err);
     if (rc)
         return rc;
     const cw_runtime_opts opts = {.n_loops = b->n_loops,

@@ -58,11 +58,11 @@ static void on_letter(const cw_letter *letter, void *ctx)
         cw_mcp_take_letter(b->mcp, letter);
 }
 
-static void on_returned(const cw_letter *letter, void *ctx)
+static void on_returned(const cw_letter *letter, bool has_no_receiver, void *ctx)
 {
     cw_app *b = ctx;
     if (b->is_open && letter->kind != CW_SHARED_CHANGES_LETTER)
-        cw_mcp_take_returned(b->mcp, letter);
+        cw_mcp_take_returned(b->mcp, letter, has_no_receiver);
 }
 
 cw_change_sink *cw_app_changes(cw_app *b)

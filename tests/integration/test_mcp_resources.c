@@ -95,6 +95,36 @@ TEST(answers_are_what_they_should_be)
     }
 }
 
+#define HOUR_NS (3600 * UINT64_C(1000000000))
+#define COMPLETE(ref, name)                                                                        \
+    ASK("completion/complete", ref ",\"argument\":{\"name\":\"" name "\",\"value\":\"\"}")
+#define PROMPT "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"ask\"}"
+#define TEMPLATE "\"ref\":{\"type\":\"ref/resource\",\"uri\":\"fake://item/{id}/of/{kind}\"}"
+
+static void limit_lists(cw_rate rate)
+{
+    d.settings.limits.lists = rate;
+    door_fixture_publish(&d, 0);
+    assert_true(cw_runtime_wait(d.runtime, 10000));
+}
+
+TEST(values_that_are_no_call_of_the_source_count_as_lists)
+{
+    /* An enum, though the source declared that it completes it, and an argument without values. */
+    static const char *const here[] = {COMPLETE(TEMPLATE, "kind"), COMPLETE(PROMPT, "loud")};
+    http_response got;
+    limit_lists((cw_rate){.interval_ns = HOUR_NS, .depth_ns = HOUR_NS});
+    for (size_t i = 0; i < 2 * CW_COUNT(here); i++) {
+        door_fixture_post(&d, "/mcp", JSON, here[i % CW_COUNT(here)], &got);
+        assert_int_equal(got.status, i < CW_COUNT(here) ? 200 : 429);
+    }
+    assert_non_null(strstr(got.body, "Too many lists and descriptions for this address"));
+    door_fixture_post(&d, "/mcp", JSON, COMPLETE(PROMPT, "what"), &got);
+    assert_int_equal(got.status, 200);
+    assert_non_null(strstr(got.body, "\"who\""));
+    limit_lists((cw_rate){0});
+}
+
 /* ---- streams ---- */
 
 /* Read until `text` has come or the connection ends; false then. */
@@ -288,6 +318,7 @@ int main(void)
     (void)!cw_log_configure(&(cw_log_opts){.level = CW_LOG_OFF}, NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_what_they_should_be),
+        cmocka_unit_test(values_that_are_no_call_of_the_source_count_as_lists),
         cmocka_unit_test(both_kinds_of_streams_hear_the_news),
         cmocka_unit_test(a_reader_who_reads_nothing_is_told_later_or_disconnected),
         cmocka_unit_test(streams_survive_every_failed_allocation),

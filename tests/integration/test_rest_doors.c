@@ -13,6 +13,7 @@ static door_fixture d;
 
 #define JSON "Content-Type: application/json\r\n"
 #define RPC "{\"jsonrpc\":\"2.0\","
+#define METADATA "/.well-known/oauth-protected-resource"
 
 typedef struct scenario {
     const char *path, *headers;
@@ -61,6 +62,19 @@ static const scenario scenarios[] = {
     {"/jsonrpc/methods", "Host: localhost:7\r\n", NULL, 200},
     {"/jsonrpc/methods/plain", "Host: localhost:7\r\nAccept-Encoding: gzip\r\n", NULL, 200},
     {"/.well-known/mcp.json", "Host: localhost:7\r\nIf-None-Match: *\r\n", NULL, 304},
+    {METADATA, "", NULL, 404},
+    {"/.well-known/openid-configuration", "", NULL, 404},
+    {"/register", JSON, "{}", 400},
+};
+
+/* With an issuer of tokens, and a toolset. */
+static const scenario of_issuer[] = {
+    {METADATA, "", NULL, 200},
+    {METADATA "/mcp", "Host: localhost:7\r\n", NULL, 200},
+    {METADATA "/mcp/x/some", "", NULL, 200},
+    {METADATA "/mcp/x/other", "", NULL, 404},
+    {"/.well-known/openid-configuration", "", NULL, 404},
+    {"/authorize", "", NULL, 404},
 };
 
 static void elicit(const door_fixture *at, const scenario *s, http_response *ret)
@@ -148,6 +162,7 @@ TEST(a_full_block_is_no_other_case)
         {"/mcp/tools/list?cursor=" ESCAPED, "", NULL, 400},
         {"/mcp/tools/describe?name=" ESCAPED, "", NULL, 404},
         {"/mcp/tools/invoke", JSON, "{\"name\":\"echo\",\"arguments\":{\"x\":1}}", 200},
+        {METADATA, "", NULL, 404},
     };
     static const scenario refused = {"/jsonrpc/methods", "", NULL, 401};
     door_fixture own;
@@ -185,12 +200,45 @@ TEST(a_translation_needs_memory)
     cw_translations_unref(t);
 }
 
+TEST(the_metadata_of_a_protected_resource_needs_memory)
+{
+    const cw_issuer_opts opts = {.rules = {.issuer = CW_STR("http://127.0.0.1:1")}};
+    cw_loop loop;
+    cw_issuers *issuers;
+    cw_issuer_set *set;
+    cw_accounts *accounts;
+    door_fixture own;
+    assert_int_equal(cw_loop_init(&loop, 64, NULL), CW_OK);
+    assert_int_equal(cw_issuers_new(&loop, &issuers, NULL), CW_OK);
+    assert_int_equal(cw_issuers_prepare(issuers, &opts, 1, &set, NULL), CW_OK);
+    cw_issuers_use(issuers, set);
+    assert_int_equal(cw_accounts_new(&(cw_accounts_opts){.n_loops = 1}, &accounts, NULL), CW_OK);
+    cw_accounts_set_issuers(accounts, issuers);
+    door_fixture_open_accounts(&own, 1000, accounts);
+    door_fixture_configure(&own, "toolsets: {some: {tools: ['*']}}\n");
+    for (size_t i = 0; i < CW_COUNT(of_issuer); i++) {
+        run(&own, &of_issuer[i], /* all_following= */ false);
+        run(&own, &of_issuer[i], /* all_following= */ true);
+        run_padded(&own, &of_issuer[i]);
+    }
+    door_fixture_close(&own);
+    cw_issuers_close(issuers);
+    cw_loop_end(&loop);
+    cw_loop_run(&loop);
+    cw_accounts_free(accounts);
+    cw_issuers_free(issuers);
+    cw_loop_done(&loop);
+}
+
 static void routes_are_added_or_not(void *ctx)
 {
     (void)ctx;
+    static cw_oauth_metadata metadata;
     cw_router router;
     cw_router_init(&router);
     cw_code rc = cw_rest_add_routes(&router, d.runtime);
+    if (!rc)
+        rc = cw_oauth_metadata_add_routes(&router, &metadata, d.runtime, d.settings.config);
     assert_int_equal(rc, oom_was_hit() ? CW_NOMEM : CW_OK);
     cw_router_done(&router);
 }
@@ -248,6 +296,7 @@ int main(void)
         cmocka_unit_test(the_doors_survive_every_failed_allocation),
         cmocka_unit_test(a_full_block_is_no_other_case),
         cmocka_unit_test(a_translation_needs_memory),
+        cmocka_unit_test(the_metadata_of_a_protected_resource_needs_memory),
         cmocka_unit_test(routes_need_memory),
     };
     door_fixture_open(&d, 60000, true, true);

@@ -409,20 +409,6 @@ void cw_mcp_call_run(cw_mcp_call *call, const cw_json *params)
     refuse(call, rc, &refusal);
 }
 
-/* Have the call known by its request's id, for a client that may take it back. */
-static bool enter(cw_mcp_call *call, const cw_mcp_request *r)
-{
-    cw_responder *responder = r->responder;
-    if (!call->session.is_named || !r->id)
-        return true;
-    cw_str key = cw_mcp_call_key(&call->session, r->id, responder->arena);
-    if (!key.p)
-        return false;
-    call->link.cancel = cancel_call;
-    cw_mcp_registry_add(cw_mcp_registry_of(call->door, responder->loop)->calls, &call->link, key);
-    return true;
-}
-
 /* The level of log lines that a request asks for, else that of its session. */
 static bool read_level(const cw_mcp_request *r, cw_log_level *ret)
 {
@@ -514,7 +500,8 @@ void cw_mcp_start(const cw_mcp_request *r, const cw_mcp_target *target)
         call->called_by.on_ended = on_session_end;
         cw_mcp_watch_login(r->rl, call->view, &call->called_by);
     }
-    if (!enter(call, r)) {
+    call->link.cancel = cancel_call;
+    if (cw_mcp_registry_enter(r, &call->link)) {
         cw_mcp_call_close(call);
         cw_door_fail_nomem(r->item);
         return;

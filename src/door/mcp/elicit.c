@@ -247,7 +247,7 @@ static bool resume_park(cw_mcp_call *call, const cw_json *state)
         return false;
     if (cw_view_verdict(call->view, call->target.entry) != CW_VERDICT_ALLOW)
         return false;
-    cw_mcp_park_resume(call, cw_json_text(park), (uint32_t)index, call->answers);
+    cw_mcp_park_resume(call, cw_json_text(park), (uint32_t)index);
     return true;
 }
 

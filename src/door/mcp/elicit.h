@@ -76,8 +76,12 @@ struct cw_mcp_call {
     size_t n_asked; /* that are open */
     /* A modern client's request: the park that it made, or continues (park.h). */
     cw_mcp_registry_entry resumed;
-    cw_str park;         /* empty: none */
-    uint32_t park_place; /* letter.h */
+    cw_str park;          /* empty: none */
+    uint32_t park_place;  /* letter.h */
+    cw_deadline check;    /* while it waits */
+    unsigned n_silent;    /* checks that were sent since the last message of the park */
+    uint64_t waits_until; /* ms of the loop: the parked call must be over */
+    bool repeats_answers; /* the database may not have taken them */
     /* Whether it may become a task, when, and the task that it is (door/mcp/task/task.h). */
     cw_task_mark task_mark;
     cw_deadline grace;

@@ -41,6 +41,16 @@ bool cw_mcp_place_is_here(const cw_runtime_loop *rl, uint32_t place, uint32_t *r
     return number == 0 || (replicas && number == cw_replicas_number(replicas));
 }
 
+/* Limited: a request that waits sends a check each 10 seconds, also while the share of its caller is used up. */
+static cw_log_kind lost =
+    CW_LOG_KIND(CW_LOG_WARN, "replica", "a letter to another server is lost", "reason");
+
+static void log_lost(cw_code rc)
+{
+    cw_str reason = cw_str_from(cw_code_text(rc));
+    cw_log_limited(&lost, reason, CW_KV("reason", reason));
+}
+
 /* False: it is lost. */
 static bool send_away(const cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_kind kind,
                       const cw_fair_key *by, cw_str credentials, cw_str bytes)
@@ -54,8 +64,7 @@ static bool send_away(const cw_runtime_loop *rl, uint32_t place, cw_mcp_letter_k
                               .by = *by};
     cw_code rc = replicas ? cw_replicas_send(replicas, &letter, /* until= */ 0) : CW_NOTFOUND;
     if (rc && rc != CW_NOTFOUND)
-        cw_log(CW_LOG_WARN, "replica", "a letter to another server is lost",
-               CW_KV("reason", cw_str_from(cw_code_text(rc))));
+        log_lost(rc);
     return !rc;
 }
 
@@ -222,8 +231,8 @@ void cw_mcp_take_letter(cw_mcp *door, const cw_letter *letter)
 }
 
 /* Other letters have no request that waits for them without a time limit. */
-void cw_mcp_take_returned(cw_mcp *door, const cw_letter *letter)
+void cw_mcp_take_returned(cw_mcp *door, const cw_letter *letter, bool has_no_receiver)
 {
     if (letter->kind == CW_MCP_LETTER_PARK)
-        cw_mcp_park_returned(door, letter->bytes);
+        cw_mcp_park_returned(door, letter->bytes, has_no_receiver);
 }

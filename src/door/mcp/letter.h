@@ -56,8 +56,9 @@ void cw_mcp_count_answer(bool is_letter);
 
 /* The receivers, on a loop. */
 void cw_mcp_on_park(cw_runtime_loop *rl, cw_str bytes);
-/* On the main thread: a message of cw_mcp_on_park has reached no server. */
-void cw_mcp_park_returned(cw_mcp *door, cw_str bytes);
+/* On the main thread: a message of cw_mcp_on_park has reached no server. `has_no_receiver`: its server has
+ * ended or has too many letters; else the database is away, and may have taken it all the same. */
+void cw_mcp_park_returned(cw_mcp *door, cw_str bytes, bool has_no_receiver);
 void cw_mcp_on_cancel(cw_runtime_loop *rl, cw_str bytes);
 void cw_mcp_on_closing(cw_runtime_loop *rl, cw_str bytes);
 void cw_mcp_on_end(cw_runtime_loop *rl, cw_str bytes);

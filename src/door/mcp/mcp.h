@@ -45,8 +45,8 @@ void cw_mcp_follow_tasks(cw_mcp *door, cw_tasks *tasks, cw_replicas *replicas, c
 void cw_mcp_free(cw_mcp *door);
 /* A letter of another server (replica/replicas.h). Main thread, while the loops run. */
 void cw_mcp_take_letter(cw_mcp *door, const cw_letter *letter);
-/* A letter of this door that has reached no server. Likewise. */
-void cw_mcp_take_returned(cw_mcp *door, const cw_letter *letter);
+/* A letter of this door that has reached no server (cw_replicas_opts.on_returned). Likewise. */
+void cw_mcp_take_returned(cw_mcp *door, const cw_letter *letter, bool has_no_receiver);
 
 /* Process one message, or a batch, of the caller with this view. */
 void cw_mcp_receive(cw_mcp *door, cw_responder *responder, cw_runtime_loop *rl, cw_view *view,

@@ -120,8 +120,8 @@ typedef struct cw_mcp_registry {
     cw_list streams[CW_MCP_BUCKETS];                        /* GET; by cw_mcp_number */
     cw_list parks[CW_MCP_BUCKETS], resumes[CW_MCP_BUCKETS]; /* park.h */
     cw_list tasks[CW_MCP_BUCKETS], task_watches[CW_MCP_BUCKETS]; /* task/task.h; by id */
-    /* For answers of clients, their next requests, calls that streams get, tasks, and events. */
-    cw_deadline_list waiting, parked, watching, graces, task_ends, heartbeats;
+    /* For answers of clients, their next requests, parks, calls that streams get, tasks, and events. */
+    cw_deadline_list waiting, parked, checks, watching, graces, task_ends, heartbeats;
     uint32_t n_waiting;    /* calls that wait */
     cw_deadline_list kept; /* of one deadline: large results are dropped after their time */
     cw_deadline kept_over;
@@ -243,6 +243,8 @@ extern const cw_auth_error_bodies cw_mcp_auth_error_bodies;
 /* The registry of the current loop. */
 cw_mcp_registry *cw_mcp_registry_of(cw_mcp *door, cw_loop *loop);
 void cw_mcp_registry_add(cw_list *buckets, cw_mcp_registry_entry *link, cw_str key);
+/* Add what runs for a request, if it has an id and a session: its client can then link->cancel it. */
+CW_MUST_USE cw_code cw_mcp_registry_enter(const cw_mcp_request *r, cw_mcp_registry_entry *link);
 /* End the streams of the caller's session but this one, on all loops and replicas. */
 void cw_mcp_close_streams(cw_mcp *door, cw_runtime_loop *rl, const cw_mcp_session *session,
                           const cw_fair_key *by, cw_mcp_registry_entry *but);
@@ -256,8 +258,6 @@ cw_mcp_registry_entry *cw_mcp_registry_find(cw_list *buckets, cw_str key,
 /* A client cancels a request of this session, by its id. Every loop searches for it. A caller that
  * has joined the session also cancels what the anonymous caller began. */
 void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id);
-/* The key of a request, the same for every spelling of its id; .p is NULL without memory. */
-cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena);
 /* Give a running call another number. False: out of memory, and nothing has changed. */
 CW_MUST_USE bool cw_mcp_call_rekey(cw_list *buckets, cw_mcp_registry_entry *link,
                                    const unsigned char number[CW_MCP_NUMBER], cw_arena *arena);

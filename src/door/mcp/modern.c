@@ -29,7 +29,8 @@ static void discover(const cw_mcp_request *r)
     cw_buf_add(&b, CW_STR(",\"ttlMs\":"));
     cw_buf_add_i64(&b, cw_runtime_settings_of(r->rl)->list_ttl_ms);
     cw_buf_add(&b, CW_STR(",\"cacheScope\":\""));
-    cw_buf_add(&b, cw_mcp_scope(r, /* reads_same= */ true));
+    /* The instructions have names as the client reads them. */
+    cw_buf_add(&b, cw_mcp_scope(r, !cw_runtime_config(r->rl)->mcp.clients.n));
     cw_buf_add(&b, CW_STR("\"," CW_MCP_RESULT_META "}"));
     cw_rpc_close(&b, r->item->id);
     cw_rpc_item_reply(r->item, 200, &b, CW_STR(""));

@@ -887,18 +887,6 @@ static cw_code write_acknowledgement(const cw_mcp_request *r, const subscriber *
     return b->n > most ? CW_PARAMS : CW_OK;
 }
 
-/* Have it known by its request's id, for a client that may take it back. */
-static cw_code enter_by_id(const cw_mcp_request *r, subscriber *l)
-{
-    if (!r->session->is_named)
-        return CW_OK;
-    cw_str key = cw_mcp_call_key(r->session, r->id, r->responder->arena);
-    if (!key.p)
-        return CW_NOMEM;
-    cw_mcp_registry_add(cw_mcp_registry_of(r->door, r->responder->loop)->calls, &l->link, key);
-    return CW_OK;
-}
-
 static void refuse_subscription(const cw_mcp_request *r, cw_code rc)
 {
     if (rc == CW_PARAMS)
@@ -927,7 +915,7 @@ static void open_subscription(const cw_mcp_request *r, const cw_mcp_tasks_found 
         rc = write_acknowledgement(r, l, &b);
     }
     if (!rc)
-        rc = enter_by_id(r, l);
+        rc = cw_mcp_registry_enter(r, &l->link);
     if (rc) {
         refuse_subscription(r, rc);
     } else {

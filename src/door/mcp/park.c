@@ -48,9 +48,20 @@ typedef struct park {
 /* The head of a message between two loops; a text follows. */
 typedef struct parcel {
     cw_mcp *door;
-    enum { TO_PARK, CANCEL_PARK, RESULT, PROGRESS, LOG, ASK, LOST } kind;
+    enum {
+        TO_PARK,
+        CANCEL_PARK,
+        RESULT,
+        PROGRESS,
+        LOG,
+        ASK,
+        LOST,
+        CHECK_PARK,
+        PRESENT,
+        UNSENT, /* from this server: its parcel to a park may not have left */
+    } kind;
     char to[2 * ID_BYTES + 1];   /* a park, or a request that waits */
-    char from[2 * ID_BYTES + 1]; /* TO_PARK: the request; ASK: the park */
+    char from[2 * ID_BYTES + 1]; /* to a park: the request; ASK: the park */
     uint32_t from_place;
     /* RESULT, PROGRESS, LOG: parts of what was reported; the text has the rest. */
     cw_outcome_kind outcome;
@@ -457,6 +468,30 @@ static void send_lost(cw_runtime_loop *rl, const cw_fair_key *by, const parcel *
     send_parcel(rl, request->from_place, by, &head, CW_STR(""));
 }
 
+/* Whether the sender is the last request that brought answers. */
+static bool is_from_waiter(const park *p, const parcel *head)
+{
+    return !strcmp(p->waiter, head->from);
+}
+
+/* A request asks whether the park knows of it. Silence ends its wait. Its server may have got another number. */
+static void on_check(park *p, const parcel *head)
+{
+    if (!p->takes_reports)
+        return;
+    p->waiter_place = head->from_place;
+    parcel present = parcel_to(p->door, p->waiter);
+    present.kind = PRESENT;
+    send_parcel(p->rl, p->waiter_place, &p->by, &present, CW_STR(""));
+}
+
+/* A request that came second must not end the call that the first one waits for. */
+static void on_cancel(park *p, const parcel *head)
+{
+    if (is_from_waiter(p, head))
+        end_park(p);
+}
+
 static void on_answers(park *p, const parcel *head, cw_str text)
 {
     cw_arena arena;
@@ -490,6 +525,15 @@ static void on_answers(park *p, const parcel *head, cw_str text)
     }
 }
 
+/* The answers of a request count once. A check brings them again if the database may not have taken them. */
+static void on_request(park *p, const parcel *head, cw_str answers)
+{
+    if (is_from_waiter(p, head))
+        on_check(p, head);
+    else if (answers.n)
+        on_answers(p, head, answers);
+}
+
 /* ---- the request that waits ---- */
 
 static const char gone[] = "The call that asked is over, or runs in another process. Call the tool "
@@ -518,8 +562,47 @@ static void take_outcome(cw_mcp_call *call, const parcel *head, cw_str text)
     call->sink.ops->done(&call->sink, &outcome);
 }
 
+/* It waits no longer. Fine for one that does not. */
+static void stop_waiting(cw_mcp_call *call)
+{
+    cw_list_remove(&call->resumed.node);
+    cw_deadline_clear(&call->check);
+}
+
+/* How long the parked call may take. Progress restarts its time limit. */
+static uint64_t longest_ms(const cw_mcp_call *call)
+{
+    const cw_method *method = call->target.entry->method;
+    uint64_t ms = method->call_ms ? method->call_ms : method->source->call_ms;
+    return method->source->restarts_ms ? ms * CW_SOURCE_RESTARTS : ms;
+}
+
+/* The park has sent a message, or gets the answers. */
+static void wait_anew(cw_mcp_call *call)
+{
+    call->n_silent = 0;
+    call->repeats_answers = false;
+    call->waits_until = cw_loop_now(call->responder->loop) + longest_ms(call) +
+                        (CW_MCP_PARK_SILENT + 1) * CW_MCP_PARK_CHECK_MS;
+}
+
+/* A parcel that did not leave is no sign of the park, and its silence none either. */
+static void on_unsent(cw_mcp_call *call)
+{
+    call->repeats_answers = true;
+    if (call->n_silent)
+        call->n_silent--;
+}
+
 static void on_report(cw_mcp_call *call, const parcel *head, cw_str text)
 {
+    if (head->kind == UNSENT) {
+        on_unsent(call);
+        return;
+    }
+    wait_anew(call);
+    if (head->kind == PRESENT)
+        return;
     if (head->kind == PROGRESS) {
         if (call->token.n)
             call->sink.ops->progress(&call->sink,
@@ -530,7 +613,7 @@ static void on_report(cw_mcp_call *call, const parcel *head, cw_str text)
         call->sink.ops->log(&call->sink, head->level, text);
         return;
     }
-    cw_list_remove(&call->resumed.node);
+    stop_waiting(call);
     if (head->kind == RESULT)
         take_outcome(call, head, text);
     else if (head->kind == LOST)
@@ -548,7 +631,7 @@ void cw_mcp_on_park(cw_runtime_loop *rl, cw_str bytes)
     head.to[sizeof head.to - 1] = head.from[sizeof head.from - 1] = '\0';
     cw_str text = cw_str_make(bytes.p + sizeof head, bytes.n - sizeof head);
     cw_mcp_registry *registry = cw_mcp_registry_of(head.door, cw_runtime_loop_of(rl));
-    bool is_for_park = head.kind == TO_PARK || head.kind == CANCEL_PARK;
+    bool is_for_park = head.kind == TO_PARK || head.kind == CHECK_PARK || head.kind == CANCEL_PARK;
     cw_mcp_registry_entry *link = cw_mcp_registry_find(
         is_for_park ? registry->parks : registry->resumes, cw_str_from(head.to), NULL);
     if (!link && head.kind == TO_PARK) {
@@ -560,29 +643,69 @@ void cw_mcp_on_park(cw_runtime_loop *rl, cw_str bytes)
         return;
     if (!is_for_park)
         on_report(CW_CONTAINER(link, cw_mcp_call, resumed), &head, text);
-    else if (head.kind == TO_PARK)
-        on_answers(CW_CONTAINER(link, park, link), &head, text);
+    else if (head.kind == CANCEL_PARK)
+        on_cancel(CW_CONTAINER(link, park, link), &head);
     else
-        end_park(CW_CONTAINER(link, park, link));
+        on_request(CW_CONTAINER(link, park, link), &head, text);
 }
 
-/* Only a request that waits here needs to know. Those of an ended server are gone with it. */
-void cw_mcp_park_returned(cw_mcp *door, cw_str bytes)
+/* Only a request that waits here needs to know. Those of an ended server are gone with it. A check that
+ * reaches no server is answered by silence. A database that is away may have taken the parcel all the same:
+ * the next checks find out. */
+void cw_mcp_park_returned(cw_mcp *door, cw_str bytes, bool has_no_receiver)
 {
     parcel head;
     if (bytes.n < sizeof head)
         return;
     memcpy(&head, bytes.p, sizeof head);
-    if (head.kind != TO_PARK)
+    bool is_lost = head.kind == TO_PARK && has_no_receiver;
+    bool is_unsent = (head.kind == TO_PARK || head.kind == CHECK_PARK) && !has_no_receiver;
+    if (!is_lost && !is_unsent)
         return;
     head.from[sizeof head.from - 1] = '\0';
-    parcel lost = parcel_to(door, head.from);
-    lost.kind = LOST;
+    parcel back = parcel_to(door, head.from);
+    back.kind = is_lost ? LOST : UNSENT;
     cw_runtime_post(door->runtime, head.from_place & CW_MCP_PLACE_LOOP_MAX, cw_mcp_on_park,
-                    cw_str_make((const char *)&lost, sizeof lost));
+                    cw_str_make((const char *)&back, sizeof back));
 }
 
-void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t place, cw_str answers)
+/* The parcel to the park of a request that waits. */
+static parcel question_of(const cw_mcp_call *call)
+{
+    char to[2 * ID_BYTES + 1] = {0};
+    memcpy(to, call->park.p, 2 * (size_t)ID_BYTES);
+    parcel head = parcel_to(call->door, to);
+    memcpy(head.from, call->resumed.key.p, sizeof head.from);
+    head.from_place = cw_mcp_place_of(call->rl);
+    return head;
+}
+
+static void start_check(cw_mcp_call *call)
+{
+    cw_loop *loop = call->responder->loop;
+    cw_loop_set_deadline(loop, &call->check, &cw_mcp_registry_of(call->door, loop)->checks);
+}
+
+/* The client may call again, so a call that runs all the same is cancelled. */
+void cw_mcp_park_on_check(cw_deadline *d)
+{
+    cw_mcp_call *call = CW_CONTAINER(d, cw_mcp_call, check);
+    bool is_late = cw_loop_now(call->responder->loop) >= call->waits_until;
+    if (call->n_silent == CW_MCP_PARK_SILENT || is_late) {
+        cw_mcp_park_leave(call);
+        cw_mcp_call_fail(call, gone);
+        return;
+    }
+    parcel head = question_of(call);
+    head.kind = CHECK_PARK;
+    call->n_silent++;
+    start_check(call);
+    const cw_fair_key by = key_of(call);
+    send_parcel(call->rl, call->park_place, &by, &head,
+                call->repeats_answers ? call->answers : CW_STR(""));
+}
+
+void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t place)
 {
     char own[2 * ID_BYTES + 1];
     cw_str key = make_id(own) ? cw_arena_dup_str(call->responder->arena, cw_str_from(own))
@@ -598,26 +721,22 @@ void cw_mcp_park_resume(cw_mcp_call *call, cw_str id, uint32_t place, cw_str ans
     }
     cw_mcp_registry *registry = cw_mcp_registry_of(call->door, call->responder->loop);
     cw_mcp_registry_add(registry->resumes, &call->resumed, key);
-    char to[2 * ID_BYTES + 1] = {0};
-    memcpy(to, id.p, id.n);
-    parcel head = parcel_to(call->door, to);
-    head.kind = TO_PARK;
-    memcpy(head.from, own, sizeof head.from);
-    head.from_place = cw_mcp_place_of(call->rl);
     call->park = id;
     call->park_place = place;
+    wait_anew(call);
+    start_check(call);
+    parcel head = question_of(call);
+    head.kind = TO_PARK;
     const cw_fair_key by = key_of(call);
-    send_parcel(call->rl, place, &by, &head, answers);
+    send_parcel(call->rl, place, &by, &head, call->answers);
 }
 
 void cw_mcp_park_leave(cw_mcp_call *call)
 {
-    char to[2 * ID_BYTES + 1] = {0};
     if (!cw_list_is_in(&call->resumed.node))
         return;
-    cw_list_remove(&call->resumed.node);
-    memcpy(to, call->park.p, 2 * (size_t)ID_BYTES);
-    parcel head = parcel_to(call->door, to);
+    stop_waiting(call);
+    parcel head = question_of(call);
     head.kind = CANCEL_PARK;
     const cw_fair_key by = key_of(call);
     send_parcel(call->rl, call->park_place, &by, &head, CW_STR(""));

@@ -37,6 +37,8 @@ static void begin(cw_mcp *door, cw_mcp_registry *registry, cw_loop *loop)
     cw_loop_watch(loop, &registry->waiting);
     cw_deadline_list_init(&registry->parked, 0, cw_mcp_park_on_late);
     cw_loop_watch(loop, &registry->parked);
+    cw_deadline_list_init(&registry->checks, CW_MCP_PARK_CHECK_MS, cw_mcp_park_on_check);
+    cw_loop_watch(loop, &registry->checks);
     cw_deadline_list_init(&registry->kept, 0, cw_mcp_kept_on_over);
     cw_loop_watch(loop, &registry->kept);
     cw_deadline_list_init(&registry->watching, TRAFFIC_MS, cw_mcp_on_traffic);
@@ -103,9 +105,9 @@ static cw_str make_key(const cw_mcp_session *session, char kind, cw_str id, cw_a
     return cw_str_make(p, n);
 }
 
-/* The session's number, then the id: a text, an integer, or a number that is none of C; a digest of a
- * long one. */
-cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena)
+/* The key of a request, the same for every spelling of its id: the session's number, then the id (a text, an
+ * integer, or a number that is none of C; a digest of a long one). .p is NULL without memory. */
+static cw_str call_key(const cw_mcp_session *session, const cw_json *id, cw_arena *arena)
 {
     int64_t number;
     cw_buf b;
@@ -118,6 +120,17 @@ cw_str cw_mcp_call_key(const cw_mcp_session *session, const cw_json *id, cw_aren
     cw_str key = b.code ? (cw_str){NULL, 0} : make_key(session, 'n', cw_buf_str(&b), arena);
     cw_buf_done(&b);
     return key;
+}
+
+cw_code cw_mcp_registry_enter(const cw_mcp_request *r, cw_mcp_registry_entry *link)
+{
+    if (!r->session->is_named || !r->id)
+        return CW_OK;
+    cw_str key = call_key(r->session, r->id, r->responder->arena);
+    if (!key.p)
+        return CW_NOMEM;
+    cw_mcp_registry_add(cw_mcp_registry_of(r->door, r->responder->loop)->calls, link, key);
+    return CW_OK;
 }
 
 /* The door's address, then the key. */
@@ -139,7 +152,7 @@ void cw_mcp_on_cancel(cw_runtime_loop *rl, cw_str bytes)
 
 void cw_mcp_cancel(const cw_mcp_request *r, const cw_json *id)
 {
-    cw_str key = cw_mcp_call_key(r->session, id, r->responder->arena);
+    cw_str key = call_key(r->session, id, r->responder->arena);
     char *bytes = key.p ? cw_arena_alloc(r->responder->arena, sizeof r->door + key.n) : NULL;
     if (!bytes)
         return; /* the call just runs on */

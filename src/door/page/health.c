@@ -44,14 +44,15 @@ static void readyz(cw_http_req *req, void *self)
     }
     unsigned ready = atomic_load(health->ready), stale = atomic_load(health->stale);
     unsigned down = atomic_load(health->down), withheld = atomic_load(health->withheld);
+    unsigned plugins = atomic_load(health->plugins), failed = atomic_load(health->failed_plugins);
     bool failing = is_failing(health);
-    bool is_useless = down && ready + stale + atomic_load(health->plugins) == 0;
+    bool is_useless = down + failed > 0 && ready + stale + plugins == 0;
     bool is_away = atomic_load(health->store_away);
     is_useless = is_useless || (is_away && asks_for_store(req));
     const char *status = is_useless                       ? "unavailable"
                          : failing || withheld || is_away ? "degraded"
                                                           : "ready";
-    char text[200];
+    char text[256];
     size_t n = (size_t)snprintf(
         text, sizeof text, "{\"status\":\"%s\"%s%s%s", status, is_away ? ",\"store\":\"away\"" : "",
         failing ? ",\"audit\":\"failing\"" : "", withheld ? ",\"lock\":\"unusable\"" : "");
@@ -59,6 +60,9 @@ static void readyz(cw_http_req *req, void *self)
         n += (size_t)snprintf(text + n, sizeof text - n,
                               ",\"sources\":{\"ready\":%u,\"stale\":%u,\"down\":%u}", ready, stale,
                               down);
+    if (failed)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              ",\"plugins\":{\"loaded\":%u,\"failed\":%u}", plugins, failed);
     n += (size_t)snprintf(text + n, sizeof text - n, "}");
     answer(req, is_useless ? 503 : 200, cw_str_make(text, n));
 }

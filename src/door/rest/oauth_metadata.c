@@ -65,7 +65,7 @@ static void write_document(cw_buf *out, void *ctx)
         cw_json_add_string_member(&w, CW_STR("resource_name"), config->mcp.title);
     cw_json_close(&w);
     cw_code rc = cw_json_writer_end(&w, NULL);
-    if (rc && !out->code)
+    if (rc)
         out->code = rc;
 }
 
@@ -158,26 +158,35 @@ static cw_code add_absent_routes(cw_router *router, cw_runtime *runtime)
 
 /* ---- protected resource metadata ---- */
 
-/* The path of the address that a document is about; .p is NULL: none, or out of memory. */
-static cw_str path_of(cw_http_req *req, const cw_oauth_metadata_route *route,
-                      const cw_config *config)
+/* The path of the address that a document is about. CW_NOTFOUND: there is no such toolset. */
+static cw_code path_of(cw_http_req *req, const cw_oauth_metadata_route *route,
+                       const cw_config *config, cw_str *ret)
 {
     cw_str name = cw_http_req_param(req);
+    *ret = route->is_endpoint ? config->mcp.path : CW_STR("");
     if (!route->end)
-        return route->is_endpoint ? config->mcp.path : CW_STR("");
+        return CW_OK;
     if (!cw_config_toolset_path_is_known(config, name))
-        return (cw_str){NULL, 0};
+        return CW_NOTFOUND;
     char *path = cw_arena_printf(cw_http_req_arena(req), "%.*s" CW_CONFIG_TOOLSET_PATH "%.*s%s",
                                  CW_STR_ARG(config->mcp.path), CW_STR_ARG(name), route->end);
-    return path ? cw_str_from(path) : (cw_str){NULL, 0};
+    if (!path)
+        return CW_NOMEM;
+    *ret = cw_str_from(path);
+    return CW_OK;
 }
 
 static void on_get(cw_http_req *req, void *self)
 {
     const cw_oauth_metadata_route *route = self;
     cw_runtime_loop *rl = cw_runtime_at(route->runtime, cw_http_req_loop(req));
-    about a = {.rl = rl, .path = path_of(req, route, cw_runtime_config(rl))};
-    if (!a.path.p) {
+    about a = {.rl = rl};
+    cw_code rc = path_of(req, route, cw_runtime_config(rl), &a.path);
+    if (rc == CW_NOMEM) {
+        cw_door_fail_nomem_all(req, &cw_door_rest);
+        return;
+    }
+    if (rc) {
         cw_rest_fail(req, 404, "not_found", "There is no toolset at this address");
         return;
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rest.h - the plain JSON doors: tools to list, describe and call, and what clients find us by.
+/* rest.h - the plain JSON doors: tools to list, describe and call, and the documents about them.
  *
- *     GET  /mcp/tools/list?cursor=        list.c
- *     GET  /mcp/tools/describe?name=      list.c
- *     POST /mcp/tools/invoke              invoke.c
- *     GET, POST /mcp/tools/{name}         tool.c
- *     GET  /jsonrpc/methods, /{id}        methods.c
+ *     GET  /mcp/tools/list?cursor=
+ *     GET  /mcp/tools/describe?name=
+ *     POST /mcp/tools/invoke
+ *     GET, POST /mcp/tools/{name}
+ *     GET  /jsonrpc/methods, /{id}
  *
  * Threads: handlers run on the request's loop.
  */

@@ -72,6 +72,19 @@ static cw_code read_keys(const cw_config_oauth_client *from, cw_arena *arena, cw
     return rc;
 }
 
+cw_code cw_oauth_server_check_client(const cw_config_oauth_client *client, cw_err *err)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    unsigned char secret[CW_DIGEST];
+    cw_oauth_client keys = {.id = client->id, .jwks = client->jwks};
+    cw_arena_init(&arena, KEYS_MAX_BYTES);
+    if (!client->secret_file.n)
+        return read_keys(client, &arena, &keys, err);
+    cw_code rc = hash_secret(client->secret_file, secret, err);
+    sodium_memzero(secret, sizeof secret);
+    return rc;
+}
+
 /* Keys of files live in the arena. */
 static cw_code fill_client(const cw_config_oauth_client *from, cw_arena *arena, cw_oauth_client *to,
                            cw_err *err)

@@ -294,12 +294,13 @@ TEST(a_letter_to_a_number_and_to_all_becomes_a_row_that_is_sealed)
     assert_string_equal(last_bytes, "d");
 }
 
-static unsigned n_returned;
+static unsigned n_returned, n_without_receiver;
 
-static void on_returned(const cw_letter *letter, void *ctx)
+static void on_returned(const cw_letter *letter, bool has_no_receiver, void *ctx)
 {
     (void)ctx;
     n_returned++;
+    n_without_receiver += has_no_receiver;
     last = *letter;
     keep(last_credentials, letter->credentials);
     keep(last_bytes, letter->bytes);
@@ -318,7 +319,7 @@ TEST(a_letter_that_reaches_no_server_comes_back)
                                .kind = 4,
                                .credentials = CW_STR("Basic"),
                                .bytes = CW_STR("returns")};
-    n_returned = n_written = 0;
+    n_returned = n_without_receiver = n_written = 0;
     replicas->opts.on_returned = on_returned;
     assert_int_equal(cw_replicas_send(replicas, &to_one, 0), CW_OK);
     assert_int_equal(cw_replicas_send(replicas, &to_none, 0), CW_OK);
@@ -332,6 +333,7 @@ TEST(a_letter_that_reaches_no_server_comes_back)
     assert_written(1);
     assert_string_equal(last_bytes, "arrives");
     assert_int_equal(n_returned, 1);
+    assert_int_equal(n_without_receiver, 1);
     assert_int_equal(n_letters, 0);
 }
 
@@ -501,7 +503,7 @@ TEST(lasting_letters_wait_for_a_database_that_cannot_be_written)
 TEST(letters_to_one_server_come_back_from_a_database_that_cannot_be_written)
 {
     cw_letter letter = {.to = (uint32_t)servers.other, .bytes = CW_STR("x")};
-    n_returned = n_written = 0;
+    n_returned = n_without_receiver = n_written = 0;
     replicas->opts.on_returned = on_returned;
     assert_int_equal(cw_db_begin(db, &err), CW_OK);
     for (unsigned i = 0; i < MAIL_MAX + 1; i++)
@@ -514,6 +516,7 @@ TEST(letters_to_one_server_come_back_from_a_database_that_cannot_be_written)
     wait_until(is_quiet);
     assert_int_equal(cw_db_end(db, CW_OK, &err), CW_OK);
     assert_int_equal(n_returned, MAIL_MAX + 1);
+    assert_int_equal(n_without_receiver, 0);
     assert_int_equal(cw_db_take_letters(db, REPLICA_FIXTURE_OTHER, count_row, NULL, &err), CW_OK);
     assert_int_equal(n_written, 0);
 }

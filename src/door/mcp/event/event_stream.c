@@ -367,17 +367,6 @@ static cw_code stream_new(const cw_mcp_request *r, const cw_mcp_event_query *q, 
     return rc;
 }
 
-static cw_code enter_by_id(const cw_mcp_request *r, stream *s)
-{
-    if (!r->session->is_named)
-        return CW_OK;
-    cw_str key = cw_mcp_call_key(r->session, r->id, r->responder->arena);
-    if (!key.p)
-        return CW_NOMEM;
-    cw_mcp_registry_add(cw_mcp_registry_of(r->door, r->responder->loop)->calls, &s->link, key);
-    return CW_OK;
-}
-
 static void begin(const cw_mcp_request *r, stream *s, const cw_mcp_event_query *q)
 {
     cw_event_type *type = q->entry->method->event->type;
@@ -414,7 +403,7 @@ void cw_mcp_stream_events(const cw_mcp_request *r)
     }
     cw_code rc = stream_new(r, &q, &s);
     if (!rc)
-        rc = enter_by_id(r, s);
+        rc = cw_mcp_registry_enter(r, &s->link);
     if (rc == CW_LIMIT) {
         cw_buf text, data;
         cw_buf_init(&text, CW_BUF_MAX);

@@ -467,8 +467,8 @@ void cw_mcp_read_resource(const cw_mcp_request *r)
 
 /* ---- completion/complete: values for an argument of a prompt or a variable of a template ----
  *
- * Values that the schema lists are answered here. Other values come from the source, if it declared that
- * it completes the argument.
+ * Values that the schema lists are answered here, and count as a list. Other values come from the source,
+ * if it declared that it completes the argument, which is a call.
  */
 
 /* The argument to complete. */
@@ -670,6 +670,16 @@ static bool read_question(const cw_mcp_request *r, question *q)
     return false;
 }
 
+/* False: the message is answered. */
+static bool may_answer(const cw_mcp_request *r)
+{
+    cw_call_error refusal = {0};
+    if (!cw_call_may_list(r->rl, r->view, cw_responder_peer(r->responder), &refusal))
+        return true;
+    cw_door_fail_rate_limited(r->item, &refusal);
+    return false;
+}
+
 void cw_mcp_complete(const cw_mcp_request *r)
 {
     const cw_json *schema = NULL;
@@ -682,13 +692,20 @@ void cw_mcp_complete(const cw_mcp_request *r)
         cw_mcp_refuse(r->item, verdict, &q.entry->method->needs);
         return;
     }
+    bool may_ask = q.param && source_completes(&q);
+    if (!may_ask && !may_answer(r))
+        return;
     if (q.param && q.param->schema.n &&
         cw_json_read(q.param->schema, NULL, r->responder->arena, &schema, NULL, NULL))
         schema = NULL; /* the source may still complete it */
+    if (may_ask && !has_choices(schema)) {
+        ask_source(r, &q);
+        return;
+    }
+    if (may_ask && !may_answer(r))
+        return;
     if (has_choices(schema))
         answer_choices(r, &q, schema);
-    else if (q.param && source_completes(&q))
-        ask_source(r, &q);
     else
         answer_nothing(r);
 }
