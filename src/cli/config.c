@@ -31,6 +31,10 @@ static cw_code examine(const char *path, bool no_files, cw_config_problems *prob
         rc = cw_cli_check_sources(path, config, problems, err);
     if (!rc && !no_files) {
         rc = cw_cli_check_files(path, config, problems, warnings);
+        if (!rc)
+            rc = cw_cli_check_risks(path, config, warnings);
+        if (!rc)
+            rc = cw_cli_check_socket(path, config, problems, warnings);
         if (!rc && problems->total)
             rc = cw_check_fail(problems, err);
     }

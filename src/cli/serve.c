@@ -649,6 +649,7 @@ static cw_code add_routes(service *sv, cw_err *err)
                              .down = &sources->down,
                              .withheld = &sources->withheld,
                              .plugins = &sources->plugins,
+                             .failed_plugins = &sources->failed,
                              .store_away = &sv->app.store_away};
     cw_code rc = cw_health_add_routes(&sv->router, &sv->health);
     if (!rc)
@@ -837,7 +838,8 @@ static void settle(service *sv)
         follow_predecessor(sv, cw_successor_started(&sv->successor));
     if (sv->app.snapshot)
         (void)cw_snapshot_tools(sv->app.snapshot, &n_tools);
-    cw_notify_send(&sv->notify, "READY=1\nSTATUS=serving %zu tools", n_tools);
+    cw_notify_send(&sv->notify, "READY=1\nSTATUS=serving %zu tool%s", n_tools,
+                   n_tools == 1 ? "" : "s");
     cw_notify_unstore(&sv->notify, &sv->handed);
     cw_notify_store_listeners(&sv->notify, sv->server);
     cw_handed_done(&sv->handed, /* removes_files= */ true);

@@ -8,6 +8,9 @@
 
 #include "base/str.h"
 
+/* The name of the built-in source (src/admin), which no service can have. */
+#define CW_CONFIG_BUILTIN_SOURCE "causeway"
+
 typedef struct cw_config_strings {
     const cw_str *items;
     size_t n;
@@ -299,5 +302,12 @@ typedef struct cw_config_remotes {
     const cw_config_remote *items;
     size_t n;
 } cw_config_remotes;
+
+/* Whether requests carry credentials that the service can reject. */
+static inline bool cw_config_has_credentials(const cw_config_remote *c)
+{
+    return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->init_calls.n ||
+           c->headers.n || c->header_files.n;
+}
 
 #endif

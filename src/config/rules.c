@@ -544,6 +544,16 @@ cw_code cw_rules_check_methods(cw_checker *c, const cw_config_overlays *methods,
     return rc;
 }
 
+/* Reports, toolsets and metrics tell sources apart by their names. */
+static cw_code check_source_name(cw_checker *c, const entry *e)
+{
+    if (!cw_str_is(e->source->name, CW_CONFIG_BUILTIN_SOURCE))
+        return CW_OK;
+    return complain_source(c, e, NULL, "name",
+                           "\"" CW_CONFIG_BUILTIN_SOURCE
+                           "\" is the name of the built-in source; choose another one");
+}
+
 /* The address. */
 static cw_code check_protocol(cw_checker *c, const entry *e)
 {
@@ -619,7 +629,9 @@ static cw_code check_credentials(cw_checker *c, const entry *e)
 
 static cw_code check_entry(cw_checker *c, const entry *e)
 {
-    cw_code rc = check_protocol(c, e);
+    cw_code rc = check_source_name(c, e);
+    if (!rc)
+        rc = check_protocol(c, e);
     if (!rc)
         rc = check_headers(c, e);
     if (!rc)

@@ -85,9 +85,17 @@ static void check_parent(cw_doctor *d, cw_str path, const char *what)
     check_directory(d, parent, what);
 }
 
+static void check_secrets(cw_doctor *d, const cw_config_pairs *files)
+{
+    for (size_t i = 0; i < files->n; i++)
+        check_secret(d, files->items[i].value);
+}
+
 static void check_source(cw_doctor *d, const cw_config_remote *s)
 {
     check_secret(d, s->secret.file);
+    check_secrets(d, &s->environment_files);
+    check_secrets(d, &s->header_files);
     check_secret(d, s->oauth.client_secret_file);
     check_secret(d, s->tls.key);
     check_trusted(d, s->tls.certificate);
@@ -150,6 +158,9 @@ void cw_doctor_check_files(cw_doctor *d)
     for (size_t i = 0; i < c->mcp.old_secret_files.n; i++)
         check_secret(d, c->mcp.old_secret_files.items[i]);
     check_secret(d, c->store.password_file);
+    check_secret(d, c->metrics.token_file);
+    check_trusted(d, c->mcp.events.ca_file);
+    check_trusted(d, c->access.server.client_document_ca_file);
     for (size_t i = 0; i < c->access.issuers.n; i++) {
         check_secret(d, c->access.issuers.items[i].client_secret_file);
         check_trusted(d, c->access.issuers.items[i].ca_file);

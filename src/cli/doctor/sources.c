@@ -76,7 +76,9 @@ static void check_item(cw_doctor *d, const cw_source_set_item *item)
                                      "review them with \"causeway source diff %s\", then run "
                                      "\"causeway source approve %s\"",
                                      name, name),
-                      "%zu tools are withheld, because they differ from the lock file",
+                      item->n_withheld == 1
+                          ? "%zu tool is withheld, because it differs from the lock file"
+                          : "%zu tools are withheld, because they differ from the lock file",
                       item->n_withheld);
     else if (n)
         cw_doctor_add(

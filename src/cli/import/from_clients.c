@@ -210,6 +210,8 @@ static const char *skip_reason(const server *s)
 
 static bool is_taken(const collection *c, const server *but, const char *name)
 {
+    if (strcmp(name, CW_CONFIG_BUILTIN_SOURCE) == 0)
+        return true;
     for (const server *s = c->items; s < but; s++) {
         if (!s->skipped && cw_str_is(s->name, name))
             return true;

@@ -64,7 +64,8 @@ static cw_code choose_name(cw_import *im)
         name = slug(im, base_name(im->command.items[0].p));
     if (!name.p)
         return CW_NOMEM;
-    im->config.name = name.n ? name : CW_STR("service");
+    bool is_free = name.n && !cw_str_is(name, CW_CONFIG_BUILTIN_SOURCE);
+    im->config.name = is_free ? name : CW_STR("service");
     return CW_OK;
 }
 
@@ -514,7 +515,8 @@ static int print_found(const cw_import *im)
     }
     add_table(im, &out);
     add_cost(im, &out);
-    cw_buf_printf(&out, "\n%zu methods, found by %s; wrote ", im->n, im->describer);
+    cw_buf_printf(&out, "\n%zu method%s, found by %s; wrote ", im->n, im->n == 1 ? "" : "s",
+                  im->describer);
     cw_cli_add_text(&out, im->overlay);
     cw_buf_add(&out, CW_STR(": select the tools there.\n"
                             "For the configuration, with all callers allowed to use them:\n\n"));
@@ -574,6 +576,9 @@ static int check_words(const cw_import *im, const cw_cli_args *args, bool has_ex
     if (im->name && !cw_names_is_source(cw_str_from(im->name)))
         return cw_cli_usage("not the name of a source: %s; it has 1 to 64 of a-z, 0-9, '_' and '-'",
                             cw_excerpt(cw_str_from(im->name), exposed));
+    if (im->name && strcmp(im->name, CW_CONFIG_BUILTIN_SOURCE) == 0)
+        return cw_cli_usage("\"" CW_CONFIG_BUILTIN_SOURCE
+                            "\" is the name of the built-in source; choose another one");
     return -1;
 }
 

@@ -307,13 +307,20 @@ static bool try_one(probe *t, const attempt *a)
 
 /* ---- what it offers ---- */
 
+/* Whether a method may take parameters. Those that cannot be read are left out of the method. */
+static bool may_take_params(const cw_method *m, const cw_json *described)
+{
+    const cw_json *params = cw_json_get(described, CW_STR("params"));
+    return m->n_params || m->input.n || !described || (params && cw_json_count(params));
+}
+
 /* A name proves nothing of a method that takes parameters: "isEnabled" with a parameter sets. */
-static cw_risk guess_by_name(const cw_method *m)
+static cw_risk guess_by_name(const cw_method *m, const cw_json *described)
 {
     if (m->exposed)
         return CW_RISK_READS; /* by its nature */
     cw_risk made = cw_describe_risk(m->id);
-    return made == CW_RISK_READS && m->n_params ? CW_RISK_CHANGES : made;
+    return made == CW_RISK_READS && may_take_params(m, described) ? CW_RISK_CHANGES : made;
 }
 
 static cw_risk guess(const cw_method *m, const cw_json *described)
@@ -325,7 +332,7 @@ static cw_risk guess(const cw_method *m, const cw_json *described)
         return CW_RISK_DESTROYS;
     if (cw_json_is(reads, CW_JSON_TRUE))
         return CW_RISK_READS;
-    cw_risk by_name = guess_by_name(m);
+    cw_risk by_name = guess_by_name(m, described);
     bool is_denied = cw_json_is(reads, CW_JSON_FALSE) && by_name == CW_RISK_READS;
     return is_denied ? CW_RISK_CHANGES : by_name;
 }

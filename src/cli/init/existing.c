@@ -69,10 +69,11 @@ static int print_result(const cw_cli_admin *admin, const cw_init_answers *a, cw_
 
 static int add_account(cw_cli_admin *admin, const cw_init_answers *a)
 {
-    static const char *const no_roles[] = {NULL};
+    static const char *const none[] = {NULL};
+    const cw_init_account account = {a->account, .roles = none, .scopes = none};
     char token[CW_TOKEN_LEN + 1];
     cw_err err = {0};
-    if (cw_init_add_account(admin, a->account, no_roles, token, &err))
+    if (cw_init_add_account(admin, &account, token, &err))
         return cw_cli_failure("%s", err.msg);
     cw_init_record_account(admin, a->account);
     int code = print_result(admin, a, cw_str_from(token));

@@ -9,37 +9,37 @@
 #define TOKEN_NAME "init"
 #define TARGET_MAX_BYTES 1024u
 
-typedef struct new_account {
-    const char *name;
-    const char *const *roles; /* up to a NULL */
-} new_account;
+static void write_list(cw_json_writer *w, cw_str name, const char *const *list)
+{
+    cw_json_add_key(w, name);
+    cw_json_open_array(w);
+    for (; *list; list++)
+        cw_json_add_string(w, cw_str_from(*list));
+    cw_json_close(w);
+}
 
 static void write_account(cw_json_writer *w, const void *ctx)
 {
-    const new_account *n = ctx;
+    const cw_init_account *n = ctx;
     cw_json_add_string_member(w, CW_STR("name"), cw_str_from(n->name));
-    cw_json_add_key(w, CW_STR("roles"));
-    cw_json_open_array(w);
-    for (const char *const *role = n->roles; *role; role++)
-        cw_json_add_string(w, cw_str_from(*role));
-    cw_json_close(w);
+    write_list(w, CW_STR("roles"), n->roles);
 }
 
 static void write_token(cw_json_writer *w, const void *ctx)
 {
-    const new_account *n = ctx;
+    const cw_init_account *n = ctx;
     cw_json_add_string_member(w, CW_STR("account"), cw_str_from(n->name));
     cw_json_add_string_member(w, CW_STR("name"), CW_STR(TOKEN_NAME));
+    write_list(w, CW_STR("scopes"), n->scopes);
 }
 
-cw_code cw_init_add_account(cw_cli_admin *a, const char *account, const char *const *roles,
+cw_code cw_init_add_account(cw_cli_admin *a, const cw_init_account *account,
                             char token[CW_TOKEN_LEN + 1], cw_err *err)
 {
-    const new_account n = {account, roles};
     const cw_json *result = NULL;
-    cw_code rc = cw_cli_admin_try(a, "causeway.accounts.add", write_account, &n, &result, err);
+    cw_code rc = cw_cli_admin_try(a, "causeway.accounts.add", write_account, account, &result, err);
     if (!rc)
-        rc = cw_cli_admin_try(a, "causeway.tokens.create", write_token, &n, &result, err);
+        rc = cw_cli_admin_try(a, "causeway.tokens.create", write_token, account, &result, err);
     if (!rc)
         snprintf(token, CW_TOKEN_LEN + 1, "%.*s", CW_STR_ARG(cw_cli_admin_text(result, "token")));
     return rc;

@@ -24,6 +24,9 @@
 #define AUDIT_FILE "audit.log"
 #define STATE_FOLDER "state"
 #define DATA_FOLDER "plugin-data"
+/* Scopes that the example plugin requires. */
+#define EXAMPLE_READ "tutorial:read"
+#define EXAMPLE_SEARCH "tutorial:search"
 #define TEXT_MAX_BYTES ((size_t)1 << 20)
 
 typedef struct first {
@@ -92,7 +95,7 @@ static void add_access(cw_buf *out, const cw_init_answers *a)
         cw_buf_add(out, CW_STR("  # OAuth clients log people in with their accounts here.\n"
                                "  server:\n    enabled: true\n"));
     if (a->examples)
-        cw_buf_add(out, CW_STR("  scopes: [\"tutorial:read\", \"tutorial:search\"]\n"));
+        cw_buf_add(out, CW_STR("  scopes: [\"" EXAMPLE_READ "\", \"" EXAMPLE_SEARCH "\"]\n"));
 }
 
 /* Tools of the example plugin need permissions of their own. */
@@ -274,13 +277,16 @@ static cw_code make_account(first *f, cw_err *err)
         return cw_fail(err, CW_CONFIG, "the new configuration cannot be read");
     f->made_database = true;
     /* The editor calls every tool of the example plugin, the operator sees all of the console. */
+    static const char *const scopes[] = {EXAMPLE_READ, EXAMPLE_SEARCH, NULL};
     const char *roles[3] = {NULL};
+    const cw_init_account account = {f->answers.account, roles,
+                                     f->answers.examples ? scopes : &scopes[2]};
     size_t n = 0;
     if (f->answers.examples)
         roles[n++] = "editor";
     if (f->answers.console)
         roles[n] = "operator";
-    cw_code rc = cw_init_add_account(&a, f->answers.account, roles, f->token, err);
+    cw_code rc = cw_init_add_account(&a, &account, f->token, err);
     snprintf(line, sizeof line, "%s\n", f->token);
     if (!rc)
         rc = make_file(TOKEN_FILE, 0600, cw_str_from(line), err);
@@ -359,9 +365,10 @@ static int print_next(const first *f, const cw_init_made *made)
                   made->config, made->account);
     if (*f->answers.service)
         cw_buf_printf(&out,
-                      "%zu methods of %s are listed in %s; set \"tool: true\" for those that\n"
+                      "%zu method%s of %s: see %s, and set \"tool: true\" for those that\n"
                       "assistants may call.\n",
-                      f->import.n, f->import.config.name.p, f->import.overlay.p);
+                      f->import.n, f->import.n == 1 ? "" : "s", f->import.config.name.p,
+                      f->import.overlay.p);
     cw_buf_add(&out, CW_STR("\nFor an MCP client:\n\n"));
     if (f->answers.oauth)
         add_oauth_entry(&out, made);

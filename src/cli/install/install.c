@@ -792,8 +792,12 @@ static int check_config(order *o)
     int code = o->config ? cw_cli_load_checked(o->config, &config) : -1;
     if (code >= 0)
         return code;
-    if (o->account && (!config || cw_config_store(config).n == 0))
+    bool has_store = config && cw_config_store(config).n > 0;
+    if (o->account && !has_store)
         code = cw_cli_usage("--as needs a database: set store.path in the configuration");
+    else if (o->token_file && !has_store && !(config && config->access.issuers.n))
+        code = cw_cli_usage("a token cannot be checked: set store.path or access.issuers in the "
+                            "configuration");
     else if (o->account)
         code = check_account(o, config);
     if (code < 0 && o->toolset)

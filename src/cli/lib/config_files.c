@@ -13,15 +13,13 @@
 #include "catalogue/i18n/translations.h"
 #include "cli/lib/cli.h"
 #include "config/config.h"
-#include "config/overlay.h"
 #include "config/report.h"
 #include "net/addr/listener.h"
 #include "net/server/tls.h"
-#include "schema/schema.h"
+#include "server/files/local_socket.h"
 #include "server/files/plugin_host_path.h"
 #include "server/options/database.h"
-#include "source/describe/describe.h"
-#include "source/upstream/endpoint.h"
+#include "server/options/oauth_server.h"
 #include "source/upstream/package.h"
 #include "store/db.h"
 
@@ -29,7 +27,6 @@
 #define SECRET_MAX 65536u
 #define SEAL_MIN 32u
 #define METRICS_TOKEN_MIN 16u
-#define SCRATCH_MAX ((size_t)256 << 20)
 #define SQLITE_HEADER "SQLite format 3"
 
 static const cw_place root = {0};
@@ -73,10 +70,33 @@ static bool is_writable(const char *path, cw_err *err)
 
 static cw_code check_output(const checking *x, const char *section, const char *name, cw_str path)
 {
+    struct stat st;
     cw_err err = {0};
+    if (path.n && stat(path.p, &st) == 0 && S_ISDIR(st.st_mode)) {
+        cw_fail(&err, CW_CONFIG, "'%s' is a directory", path.p);
+        return report(x, section, name, err.msg, "name a file");
+    }
     if (path.n == 0 || is_writable(path.p, &err))
         return CW_OK;
     return report(x, section, name, err.msg,
+                  "create the directory, and make it writable for this user");
+}
+
+/* The directory of the state, which the server makes. */
+static cw_code check_state(const checking *x)
+{
+    struct stat st;
+    cw_err err = {0};
+    cw_str path = x->config->state.directory;
+    if (path.n == 0)
+        return CW_OK;
+    if (stat(path.p, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        cw_fail(&err, CW_CONFIG, "'%s' is not a directory", path.p);
+        return report(x, "state", "directory", err.msg, "remove it, or name another path");
+    }
+    if (is_writable(path.p, &err))
+        return CW_OK;
+    return report(x, "state", "directory", err.msg,
                   "create the directory, and make it writable for this user");
 }
 
@@ -88,6 +108,26 @@ static cw_code check_folder(const checking *x, const char *section, const char *
         return CW_OK;
     snprintf(message, sizeof message, "there is no directory '%s'", path.p);
     return report(x, section, name, message, "create it, or name another one");
+}
+
+/* A service manager may make the directory at the start, so a missing one is no mistake. */
+cw_code cw_cli_check_socket(const char *file, const cw_config *config, cw_config_problems *problems,
+                            cw_config_problems *warnings)
+{
+    char path[CW_LOCAL_SOCKET_PATH];
+    cw_err err = {0};
+    const cw_place admin = {.up = &root, .name = CW_STR("admin")};
+    const cw_place place = {.up = &admin, .name = CW_STR("socket")};
+    if (!config->admin.enabled || !config->admin.socket.n)
+        return CW_OK;
+    if (cw_local_socket_path(config, file, path, &err))
+        return cw_config_report(problems, file, &place, "%s", err.msg);
+    if (is_writable(path, &err))
+        return CW_OK;
+    return cw_config_report(warnings, file, &place,
+                            "warning: %s; create the directory before the start, and make it "
+                            "writable for the server",
+                            err.msg);
 }
 
 /* ---- TLS ---- */
@@ -120,16 +160,48 @@ cw_code cw_cli_check_tls(const char *file, const cw_config *config, cw_config_pr
     return check_tls(&(checking){file, config, problems});
 }
 
+static cw_code check_authorities(const checking *x, const cw_place *section, const char *key,
+                                 cw_str path)
+{
+    cw_err err = {0};
+    const cw_place place = {.up = section, .name = cw_str_from(key)};
+    cw_code rc = path.n ? cw_tls_check_authorities(path.p, &err) : CW_OK;
+    if (!rc || rc == CW_NOMEM)
+        return rc;
+    return cw_config_report(x->problems, x->file, &place, "%s", err.msg);
+}
+
+static cw_code check_webhooks(const checking *x)
+{
+    const cw_place top = {.up = &root, .name = CW_STR("mcp")};
+    const cw_place events = {.up = &top, .name = CW_STR("events")};
+    return check_authorities(x, &events, "webhook_ca_file", x->config->mcp.events.ca_file);
+}
+
 /* ---- secrets ---- */
+
+static cw_code fail_short(const char *path, size_t min, cw_err *err)
+{
+    return cw_fail(err, CW_CONFIG, "'%s' has fewer than %zu bytes", path, min);
+}
 
 static cw_code read_secret(const char *path, size_t min, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, SECRET_MAX);
     cw_code rc = cw_file_read(path, CW_FILE_PLAIN, &text, err);
-    if (!rc && text.n < min)
-        rc = cw_fail(err, CW_CONFIG, "'%s' has fewer than %zu bytes", path, min);
-    return rc;
+    return !rc && text.n < min ? fail_short(path, min, err) : rc;
+}
+
+/* Of a file whose first line is the secret. */
+static cw_code read_first_line(const char *path, size_t min, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    cw_str rest;
+    cw_buf_init(&text, SECRET_MAX);
+    cw_code rc = cw_file_read(path, CW_FILE_PLAIN, &text, err);
+    cw_str line = cw_str_trim(cw_str_cut(cw_buf_str(&text), '\n', &rest));
+    return !rc && line.n < min ? fail_short(path, min, err) : rc;
 }
 
 static cw_code check_seal(const checking *x)
@@ -156,26 +228,30 @@ static cw_code check_metrics_token(const checking *x)
 {
     cw_err err = {0};
     cw_str path = x->config->metrics.token_file;
-    if (path.n == 0 || !read_secret(path.p, METRICS_TOKEN_MIN, &err))
+    if (path.n == 0 || !read_first_line(path.p, METRICS_TOKEN_MIN, &err))
         return CW_OK;
     return report(x, "metrics", "token_file", err.msg,
-                  "write a token of 16 characters or more into it");
+                  "write a token of 16 characters or more into its first line");
 }
 
 static cw_code check_client(const checking *x, const cw_place *item,
                             const cw_config_oauth_client *client)
 {
     cw_err err = {0};
-    const cw_place secret = {.up = item, .name = CW_STR("secret_file")};
-    const cw_place keys = {.up = item, .name = CW_STR("jwks_file")};
-    cw_code rc = CW_OK;
-    if (client->secret_file.n && read_secret(client->secret_file.p, 1, &err))
-        rc = cw_config_report(x->problems, x->file, &secret, "%s; write the client's secret there",
-                              err.msg);
-    if (!rc && client->jwks_file.n && read_secret(client->jwks_file.p, 1, &err))
-        rc = cw_config_report(x->problems, x->file, &keys, "%s; save the client's key set there",
-                              err.msg);
-    return rc;
+    bool has_secret = client->secret_file.n > 0;
+    const cw_place place = {.up = item,
+                            .name = has_secret            ? CW_STR("secret_file")
+                                    : client->jwks_file.n ? CW_STR("jwks_file")
+                                                          : CW_STR("jwks")};
+    cw_str file = has_secret ? client->secret_file : client->jwks_file;
+    cw_code rc = file.n ? read_secret(file.p, 1, &err) : CW_OK;
+    if (!rc)
+        rc = cw_oauth_server_check_client(client, &err);
+    if (!rc || rc == CW_NOMEM)
+        return rc;
+    return cw_config_report(x->problems, x->file, &place, "%s; %s", err.msg,
+                            has_secret ? "write the client's secret there"
+                                       : "save the client's key set there");
 }
 
 static cw_code check_clients(const checking *x)
@@ -183,7 +259,8 @@ static cw_code check_clients(const checking *x)
     const cw_place top = {.up = &root, .name = CW_STR("access")};
     const cw_place server = {.up = &top, .name = CW_STR("server")};
     const cw_place list = {.up = &server, .name = CW_STR("clients")};
-    cw_code rc = CW_OK;
+    cw_code rc = check_authorities(x, &server, "client_document_ca_file",
+                                   x->config->access.server.client_document_ca_file);
     for (size_t i = 0; i < x->config->access.server.clients.n && !rc; i++) {
         const cw_place item = {.up = &list, .index = i};
         rc = check_client(x, &item, &x->config->access.server.clients.items[i]);
@@ -195,14 +272,11 @@ static cw_code check_issuer(const checking *x, const cw_place *item, const cw_co
 {
     cw_err err = {0};
     const cw_place secret = {.up = item, .name = CW_STR("client_secret_file")};
-    const cw_place authorities = {.up = item, .name = CW_STR("ca_file")};
     cw_code rc = CW_OK;
-    if (issuer->client_secret_file.n && read_secret(issuer->client_secret_file.p, 1, &err))
-        rc = cw_config_report(x->problems, x->file, &secret, "%s; write the client's secret there",
-                              err.msg);
-    if (!rc && issuer->ca_file.n && cw_tls_check_authorities(issuer->ca_file.p, &err))
-        rc = cw_config_report(x->problems, x->file, &authorities, "%s", err.msg);
-    return rc;
+    if (issuer->client_secret_file.n && read_first_line(issuer->client_secret_file.p, 1, &err))
+        rc = cw_config_report(x->problems, x->file, &secret,
+                              "%s; write the client's secret into its first line", err.msg);
+    return rc ? rc : check_authorities(x, item, "ca_file", issuer->ca_file);
 }
 
 static cw_code check_issuers(const checking *x)
@@ -234,7 +308,7 @@ static cw_code check_store(const checking *x)
     const char *path = x->config->store.path.p;
     cw_str password = x->config->store.password_file;
     const cw_db_opts opts = cw_database_opts(x->config, /* busy_ms= */ 0);
-    if (x->config->store.url.n && password.n && read_secret(password.p, 1, &err))
+    if (x->config->store.url.n && password.n && read_first_line(password.p, 1, &err))
         return report(x, "store", "password_file", err.msg,
                       "write the password into its first line, readable for this user");
     if (x->config->store.url.n && cw_db_check_opts(&opts, &err))
@@ -295,194 +369,6 @@ int cw_cli_try_store(const char *file, const cw_config *config, cw_config_proble
 int cw_cli_try_tls(const char *file, const cw_config *config, cw_config_problems *problems)
 {
     return fail_start(cw_cli_check_tls(file, config, problems), problems);
-}
-
-/* ---- the files of sources ---- */
-
-/* State of the checks of one entry of `sources`. */
-typedef struct source_check {
-    const char *file; /* that the place is in: the configuration, or an overlay */
-    const cw_config *config;
-    const cw_config_remote *source;
-    cw_config_problems *problems;
-    const cw_place *place;
-} source_check;
-
-static cw_code report_source(const source_check *x, const char *key, const char *message,
-                             const char *remedy)
-{
-    const cw_place place = {.up = x->place, .name = cw_str_from(key)};
-    return cw_config_report(x->problems, x->file, &place, "%s%s%s", message, *remedy ? "; " : "",
-                            remedy);
-}
-
-/* A secret comes from a file, or from a variable of the server's environment. */
-static const char *secret_remedy(const source_check *x, const char *key)
-{
-    bool is_variable =
-        strcmp(key, "secret") == 0
-            ? x->source->secret.environment.n > 0
-            : strcmp(key, "oauth") == 0 && x->source->oauth.client_secret_environment.n > 0;
-    if (strcmp(key, "answers_to_service") == 0)
-        return "";
-    return is_variable ? "set it in the environment of the server, or keep the secret in a file"
-                       : "write the secret to it, readable for this user";
-}
-
-/* Everything that a service needs before it is asked. Its messages begin with the key. */
-static cw_code check_service(const source_check *x)
-{
-    static const char *const keys[] = {"secret", "oauth", "environment_files", "header_files",
-                                       "answers_to_service"};
-    cw_endpoint *service = NULL;
-    cw_err err = {0};
-    cw_code rc = cw_endpoint_new(x->source, NULL, &service, &err);
-    cw_endpoint_unref(service);
-    if (!rc || rc == CW_NOMEM)
-        return rc;
-    for (size_t i = 0; i < CW_COUNT(keys); i++) {
-        size_t n = strlen(keys[i]);
-        if (strncmp(err.msg, keys[i], n) == 0 && err.msg[n] == ':')
-            return report_source(x, keys[i], err.msg + n + 2, secret_remedy(x, keys[i]));
-    }
-    return cw_config_report(x->problems, x->file, x->place, "%s", err.msg);
-}
-
-static cw_code check_source_tls(const source_check *x)
-{
-    const cw_config_remote *s = x->source;
-    const cw_place tls = {.up = x->place, .name = CW_STR("tls")};
-    const source_check inner = {x->file, x->config, s, x->problems, &tls};
-    cw_tls_file wrong = CW_TLS_CERTIFICATE;
-    cw_err err = {0};
-    cw_code rc = CW_OK;
-    if (s->tls.ca_file.n && cw_tls_check_authorities(s->tls.ca_file.p, &err))
-        rc = report_source(&inner, "ca_file", err.msg, "");
-    if (rc || s->tls.certificate.n == 0 || s->tls.key.n == 0)
-        return rc;
-    if (cw_tls_check_files(s->tls.certificate.p, s->tls.key.p, &wrong, &err))
-        rc = report_source(&inner, wrong == CW_TLS_KEY ? "key" : "certificate", err.msg, "");
-    return rc;
-}
-
-static cw_code check_description(const source_check *x)
-{
-    cw_err err = {0};
-    cw_arena arena;
-    CW_CLEANUP(cw_buf_done) cw_buf text = {0};
-    CW_CLEANUP(cw_buf_done) cw_buf document = {0};
-    if (x->source->openrpc.n == 0)
-        return CW_OK;
-    cw_arena_init(&arena, SCRATCH_MAX);
-    cw_buf_init(&text, CW_DESCRIBE_DOCUMENT_MAX);
-    cw_buf_init(&document, CW_DESCRIBE_DOCUMENT_MAX);
-    const cw_json *manifest = NULL;
-    cw_code rc = cw_file_read(x->source->openrpc.p, CW_FILE_PLAIN, &text, &err);
-    if (!rc) {
-        rc = cw_json_read(cw_buf_str(&text), NULL, &arena, &manifest, NULL, &err);
-        if (!rc)
-            rc = cw_describe_manifest(manifest, &document, &err);
-        if (rc)
-            cw_wrap(&err, rc, "'%s'", x->source->openrpc.p);
-    }
-    cw_arena_done(&arena);
-    if (!rc || rc == CW_NOMEM)
-        return rc;
-    return report_source(x, "openrpc", err.msg, "save an OpenRPC document or a manifest there");
-}
-
-/* A schema as the server compiles it at the first call. */
-static cw_code check_schema(const source_check *x, const char *key, cw_str schema)
-{
-    cw_schema *compiled = NULL;
-    cw_err err = {0};
-    const cw_schema_opts opts = {.draft = x->config->schema.default_draft,
-                                 .annotate_formats = !x->config->schema.assert_formats};
-    if (schema.n == 0)
-        return CW_OK;
-    cw_code rc = cw_schema_compile_text(schema, &opts, &compiled, &err);
-    cw_schema_unref(compiled);
-    if (!rc || rc == CW_NOMEM)
-        return rc;
-    return report_source(x, key, err.msg, "correct the schema");
-}
-
-static cw_code check_params(const source_check *x, const cw_config_params *params)
-{
-    const cw_place list = {.up = x->place, .name = CW_STR("params")};
-    cw_code rc = CW_OK;
-    for (size_t i = 0; i < params->n && !rc; i++) {
-        const cw_place place = {.up = &list, .name = params->items[i].name};
-        const source_check inner = {x->file, x->config, x->source, x->problems, &place};
-        rc = check_schema(&inner, "schema", params->items[i].schema);
-    }
-    return rc;
-}
-
-static cw_code check_view(const source_check *x, cw_str file)
-{
-    cw_err err = {0};
-    if (file.n == 0 || access(file.p, R_OK) == 0)
-        return CW_OK;
-    cw_fail_errno(&err, errno, "cannot open '%s'", file.p);
-    return report_source(x, "ui_file", err.msg, "save the HTML document of the view there");
-}
-
-static cw_code check_methods(const source_check *x, const cw_config_overlays *methods)
-{
-    const cw_place list = {.up = x->place, .name = CW_STR("methods")};
-    cw_code rc = CW_OK;
-    for (size_t i = 0; i < methods->n && !rc; i++) {
-        const cw_place place = {.up = &list, .index = i};
-        const source_check inner = {x->file, x->config, x->source, x->problems, &place};
-        rc = check_params(&inner, &methods->items[i].params);
-        if (!rc)
-            rc = check_schema(&inner, "output", methods->items[i].output);
-        if (!rc)
-            rc = check_view(&inner, methods->items[i].ui_file);
-    }
-    return rc;
-}
-
-static cw_code check_overlay(const source_check *x)
-{
-    cw_err err = {0};
-    cw_config_overlay_file *overlay = NULL;
-    if (x->source->overlay.n == 0)
-        return CW_OK;
-    cw_code rc = cw_config_overlay_read(x->source->overlay.p, &overlay, x->problems, &err);
-    if (rc == CW_CONFIG || rc == CW_NOMEM)
-        return rc == CW_CONFIG ? CW_OK : rc; /* its mistakes are reported */
-    if (rc)
-        return report_source(x, "overlay", err.msg, "causeway import writes one");
-    const source_check inner = {x->source->overlay.p, x->config, x->source, x->problems, &root};
-    const cw_config_overlays methods = cw_config_overlay_lists_of(overlay).methods;
-    rc = check_methods(&inner, &methods);
-    cw_config_overlay_free(overlay);
-    return rc;
-}
-
-/* Open what the entries of `sources` name and add what is wrong to `problems`; services are not
- * asked. CW_NOMEM. */
-static cw_code check_source_files(const char *file, const cw_config *config,
-                                  cw_config_problems *problems)
-{
-    const cw_place list = {.up = &root, .name = CW_STR("sources")};
-    cw_code rc = CW_OK;
-    for (size_t i = 0; i < config->sources.n && !rc; i++) {
-        const cw_place place = {.up = &list, .index = i};
-        const source_check x = {file, config, &config->sources.items[i], problems, &place};
-        rc = check_service(&x);
-        if (!rc)
-            rc = check_source_tls(&x);
-        if (!rc)
-            rc = check_description(&x);
-        if (!rc)
-            rc = check_methods(&x, &x.source->methods);
-        if (!rc)
-            rc = check_overlay(&x);
-    }
-    return rc;
 }
 
 /* ---- exposure ---- */
@@ -610,7 +496,7 @@ static cw_code check_plugins(const checking *x)
 /* Plugins name themselves: what is in their directory is not known here. */
 static bool may_be_source(const cw_config *config, cw_str name)
 {
-    bool is_known = config->plugins.directory.n || cw_str_is(name, "causeway");
+    bool is_known = config->plugins.directory.n || cw_str_is(name, CW_CONFIG_BUILTIN_SOURCE);
     for (size_t i = 0; i < config->sources.n && !is_known; i++)
         is_known = cw_str_eq(config->sources.items[i].name, name);
     return is_known;
@@ -649,6 +535,8 @@ cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_
     if (!rc)
         rc = check_metrics_token(&x);
     if (!rc)
+        rc = check_webhooks(&x);
+    if (!rc)
         rc = check_clients(&x);
     if (!rc)
         rc = check_issuers(&x);
@@ -659,18 +547,22 @@ cw_code cw_cli_check_files(const char *file, const cw_config *config, cw_config_
     if (!rc)
         rc = check_output(&x, "audit", "path", config->audit.path);
     if (!rc)
-        rc = check_output(&x, "state", "directory", config->state.directory);
+        rc = check_state(&x);
     if (!rc)
         rc = check_plugins(&x);
     if (!rc)
         rc = check_translations(&x);
     if (!rc)
-        rc = check_source_files(file, config, problems);
+        rc = cw_cli_check_source_files(file, config, problems, warnings);
     if (!rc)
-        rc = check_packages(file, config, warnings);
+        rc = cw_cli_check_plugin_events(file, config, problems);
     if (!rc)
         rc = check_directories(file, config, warnings);
-    if (!rc)
-        rc = check_toolsets(file, config, warnings);
+    return rc ? rc : check_toolsets(file, config, warnings);
+}
+
+cw_code cw_cli_check_risks(const char *file, const cw_config *config, cw_config_problems *warnings)
+{
+    cw_code rc = check_packages(file, config, warnings);
     return rc ? rc : check_exposure(file, config, warnings);
 }

@@ -15,10 +15,25 @@
  * CW_NOMEM. */
 
 /* Everything: certificates, keys, secrets, overlays, schemas, descriptions, directories, the
- * database, logs. No service is contacted. `warnings` receives risky but valid settings: permissions
- * of anonymous callers on an address that other machines can reach, and packages without a version. */
+ * database, logs. No service is contacted. `warnings` receives what may be right later: directories
+ * of services, sources of toolsets that are not there, and parts of a description that cannot be
+ * used. */
 CW_MUST_USE cw_code cw_cli_check_files(const char *file, const cw_config *config,
                                        cw_config_problems *problems, cw_config_problems *warnings);
+/* Risky but valid settings: permissions of anonymous callers on an address that other machines can
+ * reach, and packages without a version. */
+CW_MUST_USE cw_code cw_cli_check_risks(const char *file, const cw_config *config,
+                                       cw_config_problems *warnings);
+/* Of these the part that entries of `sources` name, with their schemas. */
+CW_MUST_USE cw_code cw_cli_check_source_files(const char *file, const cw_config *config,
+                                              cw_config_problems *problems,
+                                              cw_config_problems *warnings);
+/* The schemas of plugins.events. */
+CW_MUST_USE cw_code cw_cli_check_plugin_events(const char *file, const cw_config *config,
+                                               cw_config_problems *problems);
+/* admin.socket: the length of its path, and whether the socket can be made. */
+CW_MUST_USE cw_code cw_cli_check_socket(const char *file, const cw_config *config,
+                                        cw_config_problems *problems, cw_config_problems *warnings);
 /* The first address of `listen` that other machines can reach; NULL: none. */
 const char *cw_cli_exposed_address(const cw_config *config);
 /* tls.certificate and tls.key. */

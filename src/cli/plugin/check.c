@@ -92,16 +92,12 @@ static void add_param(cw_buf *out, const cw_param *p)
     cw_buf_add_char(out, '\n');
 }
 
-/* A resource, template or prompt: its address, and a line for everything else that is said of it.
- */
-static void add_shown(cw_buf *out, const cw_exposed *exposed)
+/* A line for each member of an object but one. */
+static void add_members(cw_buf *out, const cw_json *object, const char *but)
 {
-    static const char *const labels[] = {"resource", "template", "prompt"};
-    static const char *const addresses[] = {"uri", "uriTemplate", "name"};
-    add_line(out, labels[exposed->kind], exposed->address);
-    for (const cw_json *k = cw_json_first(exposed->json); k; k = cw_json_next_key(k)) {
+    for (const cw_json *k = cw_json_first(object); k; k = cw_json_next_key(k)) {
         const cw_json *v = cw_json_value(k);
-        if (cw_str_is(cw_json_text(k), addresses[exposed->kind]))
+        if (cw_str_is(cw_json_text(k), but))
             continue;
         add_label(out, "");
         cw_quote_shown(out, cw_json_text(k));
@@ -111,18 +107,82 @@ static void add_shown(cw_buf *out, const cw_exposed *exposed)
     }
 }
 
+/* A resource, template or prompt: its address, and a line for everything else that is said of it.
+ */
+static void add_shown(cw_buf *out, const cw_exposed *exposed)
+{
+    static const char *const labels[] = {"resource", "template", "prompt"};
+    static const char *const addresses[] = {"uri", "uriTemplate", "name"};
+    add_line(out, labels[exposed->kind], exposed->address);
+    add_members(out, exposed->json, addresses[exposed->kind]);
+}
+
+/* JSON that the catalogue keeps as text; NULL: there is none. */
+static const cw_json *read_kept(cw_str text, cw_arena *arena)
+{
+    const cw_json *v = NULL;
+    return text.n && cw_json_read(text, NULL, arena, &v, NULL, NULL) == CW_OK ? v : NULL;
+}
+
+/* A view, as it was declared. */
+static void write_view(cw_json_writer *w, const cw_ui *ui)
+{
+    CW_CLEANUP(cw_arena_done) cw_arena scratch;
+    cw_arena_init(&scratch, OUTPUT_MAX_BYTES);
+    const cw_json *visibility = read_kept(ui->visibility, &scratch);
+    const cw_json *meta = read_kept(ui->meta, &scratch);
+    cw_json_open_object(w);
+    cw_json_add_string_member(w, CW_STR("resourceUri"), ui->uri);
+    if (visibility) {
+        cw_json_add_key(w, CW_STR("visibility"));
+        cw_json_add_value(w, visibility);
+    }
+    for (const cw_json *k = meta ? cw_json_first(meta) : NULL; k; k = cw_json_next_key(k)) {
+        cw_json_add_key(w, cw_json_text(k));
+        cw_json_add_value(w, cw_json_value(k));
+    }
+    cw_json_close(w);
+}
+
+static void add_view(cw_buf *out, const cw_ui *ui)
+{
+    cw_json_writer w;
+    CW_CLEANUP(cw_buf_done) cw_buf text;
+    CW_CLEANUP(cw_arena_done) cw_arena scratch;
+    cw_buf_init(&text, OUTPUT_MAX_BYTES);
+    cw_arena_init(&scratch, OUTPUT_MAX_BYTES);
+    cw_json_writer_init(&w, &text, CW_JSON_COMPACT);
+    write_view(&w, ui);
+    add_line(out, "view", ui->uri);
+    const cw_json *view = read_kept(cw_buf_str(&text), &scratch);
+    if (view)
+        add_members(out, view, "resourceUri");
+}
+
+static void add_mark(cw_buf *out, const cw_mark *mark)
+{
+    add_optional_line(out, "title", mark->title);
+    add_optional_line(out, "annotations", mark->annotations);
+    add_optional_line(out, "task", cw_task_mark_name(mark->task));
+    if (mark->ui)
+        add_view(out, mark->ui);
+}
+
+static void add_heading(cw_buf *out, cw_str text, const char *more)
+{
+    cw_buf_printf(out, "\n%s", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD));
+    cw_quote_shown(out, text);
+    cw_buf_printf(out, "%s%s\n", more, cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
+}
+
 static void add_method(cw_buf *out, const cw_entry *e)
 {
     const cw_method *m = e->method;
-    cw_buf_printf(out, "\n%s", cw_cli_escape(STDOUT_FILENO, CW_CLI_BOLD));
-    cw_quote_shown(out, m->id);
-    cw_buf_printf(out, "%s\n", cw_cli_escape(STDOUT_FILENO, CW_CLI_PLAIN));
+    add_heading(out, m->id, "");
     add_optional_line(out, "usage", m->usage);
     add_line(out, "tool", e->tool_name.n ? e->tool_name : CW_STR("no"));
-    if (m->mark) {
-        add_optional_line(out, "title", m->mark->title);
-        add_optional_line(out, "annotations", m->mark->annotations);
-    }
+    if (m->mark)
+        add_mark(out, m->mark);
     if (m->exposed)
         add_shown(out, m->exposed);
     add_needs(out, &m->needs);
@@ -134,6 +194,26 @@ static void add_method(cw_buf *out, const cw_entry *e)
         add_line(out, "params", CW_STR("none"));
     add_optional_line(out, "input", m->input);
     add_optional_line(out, "output", m->output);
+}
+
+static size_t count_skills(const cw_plugin_report *r)
+{
+    return r->skills ? r->skills->n : 0;
+}
+
+static void add_skills(cw_buf *out, const cw_plugin_report *r)
+{
+    size_t n = count_skills(r);
+    if (n)
+        add_heading(out, r->name, ".skills");
+    for (size_t i = 0; i < n; i++) {
+        const cw_skill *skill = &r->skills->items[i];
+        add_label(out, "skill");
+        cw_quote_shown(out, skill->name);
+        cw_buf_add(out, CW_STR(" - "));
+        cw_quote_shown(out, skill->description);
+        cw_buf_add_char(out, '\n');
+    }
 }
 
 static void add_warnings(cw_buf *out, cw_str warnings)
@@ -155,11 +235,15 @@ static int print_text(const char *path, const cw_plugin_report *r)
     cw_plugin_report_count(r, &n_methods, &n_tools);
     cw_buf_printf(&out, "%s: version ", path);
     cw_quote_shown(&out, r->version.n ? r->version : CW_STR("unknown"));
-    cw_buf_printf(&out, ", %zu method%s, %zu tool%s\n", n_methods, n_methods == 1 ? "" : "s",
-                  n_tools, n_tools == 1 ? "" : "s");
+    cw_buf_printf(&out, ", %zu method%s, %zu tool%s", n_methods, n_methods == 1 ? "" : "s", n_tools,
+                  n_tools == 1 ? "" : "s");
+    if (count_skills(r))
+        cw_buf_printf(&out, ", %zu skill%s", count_skills(r), count_skills(r) == 1 ? "" : "s");
+    cw_buf_add_char(&out, '\n');
     const cw_entry *entries = cw_snapshot_entries(r->snapshot, &n_methods);
     for (size_t i = 0; i < n_methods; i++)
         add_method(&out, &entries[i]);
+    add_skills(&out, r);
     add_warnings(&out, r->warnings);
     return cw_cli_print_buf(&out);
 }
@@ -205,9 +289,30 @@ static void write_method(cw_json_writer *w, const cw_entry *e)
     } else {
         cw_json_add_null(w);
     }
+    if (m->mark && m->mark->task)
+        cw_json_add_string_member(w, CW_STR("task"), cw_task_mark_name(m->mark->task));
+    if (m->mark && m->mark->ui) {
+        cw_json_add_key(w, CW_STR("view"));
+        write_view(w, m->mark->ui);
+    }
     if (m->exposed)
         write_text(w, kinds[m->exposed->kind], e->exposed_json);
     write_text(w, CW_STR("output"), m->output);
+    cw_json_close(w);
+}
+
+static void write_skills(cw_json_writer *w, const cw_plugin_report *r)
+{
+    cw_json_add_key(w, CW_STR("skills"));
+    cw_json_open_array(w);
+    for (size_t i = 0; i < count_skills(r); i++) {
+        const cw_skill *skill = &r->skills->items[i];
+        cw_json_open_object(w);
+        cw_json_add_string_member(w, CW_STR("name"), skill->name);
+        cw_json_add_string_member(w, CW_STR("description"), skill->description);
+        cw_json_add_string_member(w, CW_STR("uri"), skill->root);
+        cw_json_close(w);
+    }
     cw_json_close(w);
 }
 
@@ -230,6 +335,7 @@ static int print_json(const char *path, const cw_plugin_report *r)
     for (size_t i = 0; i < n; i++)
         write_method(&w, &entries[i]);
     cw_json_close(&w);
+    write_skills(&w, r);
     cw_json_close(&w);
     cw_cli_end_json(&w);
     return cw_cli_print_buf(&out);
@@ -286,6 +392,8 @@ int cw_cli_plugin_check(int argc, char **argv)
     cw_code rc = cw_plugin_host_find(config, /* is_needed= */ true, &host, &err);
     if (!rc)
         rc = cw_plugin_inspect(config, host, path, &r, &err);
+    if (!rc)
+        rc = cw_plugin_report_skills(&r, &err);
     code = rc ? cw_cli_failure("%s", err.msg) : report(path, &r, json);
     cw_plugin_report_done(&r);
     free(host);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -204,24 +205,70 @@ static void set_own_problem(cw_plugin_report *r, cw_str name, const char *text)
     r->problems = line ? cw_str_from(line) : (cw_str){0};
 }
 
+static const cw_offer_ops ops = {.ref = keep, .unref = keep};
+
+/* Why the catalogue refuses methods, a line each. It refuses a plugin at its first mistake, so each
+ * method is offered as if it were alone in a plugin. */
+static cw_code add_refusals(cw_str name, const cw_method *methods, size_t n,
+                            const cw_schema_policy *policy, cw_buf *out, cw_err *err)
+{
+    cw_offer *offers = calloc(n + 1, sizeof *offers);
+    cw_snapshot *snapshot = NULL;
+    const cw_snapshot_opts opts = {.policy = *policy};
+    size_t n_problems = 0;
+    if (!offers)
+        return cw_fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        offers[i] = (cw_offer){.name = name, .methods = &methods[i], .n_methods = 1};
+    cw_code rc = cw_snapshot_build(offers, n, &ops, &opts, &snapshot, err);
+    const cw_snapshot_problem *problems = rc ? NULL : cw_snapshot_problems(snapshot, &n_problems);
+    for (size_t i = 0; i < n_problems; i++)
+        cw_buf_printf(out, "%.*s: %.*s\n", CW_STR_ARG(name), CW_STR_ARG(problems[i].text));
+    cw_snapshot_unref(snapshot);
+    free(offers);
+    return rc;
+}
+
 /* The catalogue may refuse what the host takes: reserved names, two methods with one tool name. */
 static cw_code build(cw_plugin_report *r, cw_str name, cw_err *err)
 {
-    static const cw_offer_ops ops = {.ref = keep, .unref = keep};
     cw_offer offer = {.name = name, .methods = r->methods, .n_methods = r->n_methods};
     cw_snapshot_opts opts = {.policy = r->policy};
+    size_t n;
     cw_code rc = cw_snapshot_build(&offer, 1, &ops, &opts, &r->snapshot, err);
     if (rc)
         return rc;
-    size_t n;
-    const cw_snapshot_problem *problems = cw_snapshot_problems(r->snapshot, &n);
-    cw_buf text;
+    (void)cw_snapshot_problems(r->snapshot, &n);
+    CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_buf_init(&text, REPORT_MAX_BYTES);
-    for (size_t i = 0; i < n; i++)
-        cw_buf_printf(&text, "%.*s: %.*s\n", CW_STR_ARG(name), CW_STR_ARG(problems[i].text));
+    if (n)
+        rc = add_refusals(name, r->methods, r->n_methods, &r->policy, &text, err);
     set_problem(r, cw_buf_str(&text));
-    cw_buf_done(&text);
-    return CW_OK;
+    return rc;
+}
+
+/* ---- mistakes ---- */
+
+/* The names of the tools that could be read: everything else of them was checked already. */
+static cw_code add_name_mistakes(const cw_plugin_report *r, cw_str name, const cw_json *doc,
+                                 cw_buf *lines, cw_err *err)
+{
+    static const cw_mark plain = {.title = CW_STR_INIT(""), .annotations = CW_STR_INIT("")};
+    cw_method *methods = NULL;
+    size_t n = 0, n_tools = 0;
+    cw_err mistake;
+    CW_CLEANUP(cw_buf_done) cw_buf reported;
+    CW_CLEANUP(cw_arena_done) cw_arena arena;
+    cw_buf_init(&reported, REPORT_MAX_BYTES);
+    cw_arena_init(&arena, REPORT_MAX_BYTES);
+    const cw_openrpc_opts opts = {.trust_marks = true, .problems = &reported};
+    if (cw_openrpc_read(doc, &opts, &arena, &methods, &n, &mistake) == CW_NOMEM)
+        return cw_fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        if (methods[i].mark && methods[i].id.n)
+            methods[n_tools++] = (cw_method){.id = methods[i].id, .mark = &plain};
+    }
+    return add_refusals(name, methods, n_tools, &r->policy, lines, err);
 }
 
 /* All mistakes that the host found, and those of the description that only we find. */
@@ -232,6 +279,8 @@ static cw_code set_mistakes(cw_plugin_report *r, cw_str name, cw_str found, cons
     cw_buf_init(&lines, REPORT_MAX_BYTES);
     cw_buf_add(&lines, found);
     cw_code rc = doc ? cw_plugin_declaration_errors(name, doc, &r->policy, &lines) : CW_OK;
+    if (!rc && doc && lines.n)
+        rc = add_name_mistakes(r, name, doc, &lines, err);
     if (rc || lines.code)
         return cw_fail_nomem(err);
     set_problem(r, cw_buf_str(&lines));
@@ -368,6 +417,8 @@ cw_code cw_plugin_inspect(const cw_config *config, const char *host, const char 
     ret->policy = cw_sources_policy(config);
     cw_arena_init(&ret->arena, REPORT_MAX_BYTES);
     cw_str name = name_of(path);
+    ret->name = name;
+    ret->stem = cw_str_make(path, (size_t)(name.p + name.n - path));
     const char *option = cw_arena_printf(&ret->arena, "--name=%.*s", CW_STR_ARG(name));
     if (!option)
         return cw_arena_fail(&ret->arena, err);
@@ -388,7 +439,9 @@ cw_code cw_plugin_inspect(const cw_config *config, const char *host, const char 
 void cw_plugin_report_done(cw_plugin_report *report)
 {
     cw_snapshot_unref(report->snapshot);
+    cw_skills_unref(report->skills);
     report->snapshot = NULL;
+    report->skills = NULL;
     cw_arena_done(&report->arena);
 }
 

@@ -8,14 +8,13 @@
 #include "cli/plugin/plugin.h"
 #include "cli/source/source_set.h"
 #include "config/syntax/quote.h"
-#include "source/registry/registry.h"
+#include "server/options/permissions.h"
 
 #define PROBLEMS_MAX 65536u
 
 /* ---- what loading does not show ---- */
 
-/* One more line. Without memory the check fails without it. */
-static void add_problem(cw_source_set_item *item, cw_str text)
+void cw_source_set_add_problem(cw_source_set_item *item, cw_str text)
 {
     CW_CLEANUP(cw_buf_done) cw_buf lines;
     cw_buf_init(&lines, PROBLEMS_MAX);
@@ -26,11 +25,6 @@ static void add_problem(cw_source_set_item *item, cw_str text)
         return;
     free(item->problem);
     item->problem = cw_buf_take(&lines, NULL);
-}
-
-static bool has_credentials(const cw_config_remote *c)
-{
-    return c->secret.file.n || c->secret.environment.n || c->oauth.token_url.n || c->init_calls.n;
 }
 
 /* Whether an error rejects the credentials, for a service that takes the secret as a param. */
@@ -65,7 +59,7 @@ static void on_probed(const cw_discovery_result *asked, void *ctx)
         cw_buf_printf(&text, "the service rejects the credentials: %.*s",
                       CW_STR_ARG(asked->openrpc));
     if (text.n)
-        add_problem(item, cw_buf_str(&text));
+        cw_source_set_add_problem(item, cw_buf_str(&text));
     item->probe = NULL;
     cw_cli_loop_finish(item->all->loop, &item->all->n_loading);
 }
@@ -80,7 +74,7 @@ static void begin_probe(cw_source_set_item *item)
                                 &item->probe, &err);
     cw_endpoint_unref(service);
     if (rc)
-        add_problem(item, cw_str_from(err.msg));
+        cw_source_set_add_problem(item, cw_str_from(err.msg));
     else
         item->all->n_loading++;
 }
@@ -101,7 +95,7 @@ static void try_credentials(cw_source_set *all)
     cw_cli_progress progress;
     cw_cli_progress_start(&progress, &all->loop->uv, write_probing, all);
     for (size_t i = 0; i < all->n; i++) {
-        if (all->items[i].source && has_credentials(all->items[i].config))
+        if (all->items[i].source && cw_config_has_credentials(all->items[i].config))
             begin_probe(&all->items[i]);
     }
     cw_cli_loop_wait(all->loop, &all->n_loading);
@@ -109,58 +103,19 @@ static void try_credentials(cw_source_set *all)
     uv_run(&all->loop->uv, UV_RUN_NOWAIT); /* closes it */
 }
 
-static void ref_source(cw_source *source)
-{
-    cw_source_ref(source);
-}
-
-/* Methods that two of them offer: a server leaves out those of the later one. */
-static cw_code find_clashes(cw_source_set *all)
-{
-    static const cw_offer_ops ops = {.ref = ref_source, .unref = cw_source_unref};
-    cw_offer *offers = calloc(all->n + 1, sizeof *offers);
-    cw_source_set_item **items = calloc(all->n + 1, sizeof *items);
-    bool *defers = calloc(all->n + 1, sizeof *defers);
-    cw_snapshot *snapshot = NULL;
-    size_t n = 0, n_problems = 0;
-    for (size_t i = 0; offers && items && defers && i < all->n; i++) {
-        cw_source_set_item *item = &all->items[i];
-        if (!item->source)
-            continue;
-        items[n] = item;
-        defers[n] = true;
-        offers[n++] = (cw_offer){item->config->name, item->source->methods, item->source->n_methods,
-                                 item->source};
-    }
-    const cw_snapshot_opts opts = {.policy = cw_sources_policy(all->config), .defers = defers};
-    cw_code rc = offers && items && defers
-                     ? cw_snapshot_build(offers, n, &ops, &opts, &snapshot, NULL)
-                     : CW_NOMEM;
-    const cw_snapshot_problem *problems = rc ? NULL : cw_snapshot_problems(snapshot, &n_problems);
-    for (size_t i = 0; i < n_problems; i++)
-        add_problem(items[problems[i].offer], problems[i].text);
-    cw_snapshot_unref(snapshot);
-    free(offers);
-    free(items);
-    free(defers);
-    return rc;
-}
-
 cw_code cw_source_set_test(cw_source_set *all)
 {
     try_credentials(all);
-    return find_clashes(all);
+    for (size_t i = 0; i < all->n; i++) {
+        cw_source_set_item *item = &all->items[i];
+        if (item->source)
+            item->n_tools =
+                cw_snapshot_count(NULL, item->source->methods, item->source->n_methods).tools;
+    }
+    return cw_source_set_find_clashes(all);
 }
 
 /* ---- printing ---- */
-
-static size_t count_tools(const cw_source_set_item *item)
-{
-    size_t n = 0;
-    for (size_t i = 0; item->source && i < item->source->n_methods; i++)
-        n += item->source->methods[i].mark != NULL;
-    return n;
-}
 
 static void add_lines(cw_buf *out, const char *what, const char *lines)
 {
@@ -175,8 +130,9 @@ static void write_text(cw_buf *out, const cw_source_set_item *item)
 {
     cw_buf_printf(out, "%s: ", item->config->name.p);
     if (item->source)
-        cw_buf_printf(out, "%zu methods, %zu tools, %zu withheld\n", item->n_found,
-                      count_tools(item), item->n_withheld);
+        cw_buf_printf(out, "%zu method%s, %zu tool%s, %zu withheld\n", item->n_found,
+                      item->n_found == 1 ? "" : "s", item->n_tools, item->n_tools == 1 ? "" : "s",
+                      item->n_withheld);
     else
         cw_buf_add(out, CW_STR("cannot be loaded\n"));
     if (!item->source && !item->problem)
@@ -192,7 +148,7 @@ static void write_json(cw_json_writer *w, const cw_source_set_item *item)
     cw_json_add_string_member(w, CW_STR("name"), item->config->name);
     cw_json_add_bool_member(w, CW_STR("ok"), item->source && !item->is_faulty);
     cw_json_add_i64_member(w, CW_STR("methods"), (int64_t)item->n_found);
-    cw_json_add_i64_member(w, CW_STR("tools"), (int64_t)count_tools(item));
+    cw_json_add_i64_member(w, CW_STR("tools"), (int64_t)item->n_tools);
     cw_json_add_i64_member(w, CW_STR("withheld"), (int64_t)item->n_withheld);
     cw_plugin_write_problems(w, CW_STR("problems"), problem ? cw_str_from(problem) : CW_STR(""));
     cw_plugin_write_problems(w, CW_STR("warnings"),
@@ -204,7 +160,9 @@ static int print_checked(cw_source_set *all, void *ctx)
 {
     bool json = all->json;
     (void)ctx;
-    bool is_good = cw_source_set_test(all) == CW_OK;
+    bool is_good = cw_source_set_test(all) == CW_OK && !all->uncompared.code;
+    if (all->uncompared.code)
+        cw_cli_failure("the names of plugins are not compared: %s", all->uncompared.msg);
     cw_buf out;
     cw_json_writer w;
     cw_buf_init(&out, CW_CLI_OUTPUT_MAX);
@@ -231,7 +189,15 @@ static int print_checked(cw_source_set *all, void *ctx)
 
 static int check(cw_source_set *all)
 {
-    return cw_source_set_run(all, CW_SOURCE_SET_CHECK, print_checked, NULL);
+    cw_name_list granted = {0};
+    bool is_known = false;
+    cw_arena_init(&granted.arena, CW_NAME_LIST_MAX_BYTES);
+    if (cw_role_permissions_of_roles(all->config, &granted, &is_known) == CW_OK && is_known)
+        all->granted = &granted;
+    int code = cw_source_set_run(all, CW_SOURCE_SET_CHECK, print_checked, NULL);
+    all->granted = NULL;
+    cw_arena_done(&granted.arena);
+    return code;
 }
 
 int cw_cli_source_check(int argc, char **argv)
@@ -243,7 +209,7 @@ int cw_cli_source_check(int argc, char **argv)
                  "ones), test the credentials with one call that changes nothing, and print the\n"
                  "problems a server would report. The exit code is 1 if a service is unusable,\n"
                  "lacks a listed method, rejects the credentials, or shares a method name with\n"
-                 "another one.",
+                 "another one, with a plugin or with the server.",
         .has_json = true,
         .run = check,
     };

@@ -182,6 +182,10 @@ static char *warnings_of(const cw_source_set_item *item, const cw_remote_loaded 
     CW_CLEANUP(cw_buf_done) cw_buf text;
     cw_lint_opts opts = cw_sources_lint_opts(item->all->config);
     opts.portable = true;
+    if (item->all->granted) {
+        opts.permissions = item->all->granted->items;
+        opts.n_permissions = item->all->granted->n;
+    }
     cw_buf_init(&text, CW_CLI_OUTPUT_MAX);
     cw_buf_add(&text, loaded->warnings);
     if (loaded->source)

@@ -16,6 +16,7 @@
 
 #include "cli/lib/admin.h"
 #include "cli/lib/table.h"
+#include "server/options/name_list.h"
 #include "source/remote/discovery.h"
 #include "source/remote/lock/lock_approve.h"
 #include "source/remote/remote.h"
@@ -33,6 +34,7 @@ typedef struct cw_source_set_item {
     bool is_stale;   /* the service did not give a usable description: `source` has a stored one */
     bool is_lacking; /* methods that the configuration names, or the lock: warnings say which */
     size_t n_found, n_withheld;
+    size_t n_tools; /* set by cw_source_set_test: without those whose names belong to others */
     const cw_remote_definition *definitions;
     size_t n_definitions;
     struct cw_source_set *all;
@@ -49,6 +51,9 @@ typedef struct cw_source_set {
     size_t n;
     size_t n_loading;
     cw_loop *loop;
+    cw_err uncompared; /* why names of plugins were not compared; code CW_OK: they were */
+    /* Permissions of roles: others are a warning. NULL: not known, or not asked. */
+    const cw_name_list *granted;
     /* The command line. */
     bool json;
     const char *etag; /* --etag, or NULL */
@@ -90,10 +95,18 @@ int cw_source_set_run(cw_source_set *all, cw_source_set_mode mode,
  * CW_NOMEM. */
 CW_MUST_USE cw_code cw_source_set_fill(cw_source_set *all);
 /* Test the credentials of those that are loaded with one call that changes nothing, and find methods
- * that two of them offer. Sets `problem` and `is_faulty`. CW_NOMEM. */
+ * that another one, a plugin or the server offers. Sets `problem`, `is_faulty` and `uncompared`.
+ * CW_NOMEM. */
 CW_MUST_USE cw_code cw_source_set_test(cw_source_set *all);
+/* Add a line to `problem`, and set `is_faulty`. Without memory the line is lost. */
+void cw_source_set_add_problem(cw_source_set_item *item, cw_str text);
 /* Report that a source could not be loaded, each line of its problem on one. */
 void cw_source_set_report(const cw_source_set_item *item);
+
+/* ---- clashes.c ---- */
+
+/* The part of cw_source_set_test that compares names. Each plugin is loaded in a separate process. */
+CW_MUST_USE cw_code cw_source_set_find_clashes(cw_source_set *all);
 
 /* ---- source_lock.c ---- */
 

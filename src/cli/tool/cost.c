@@ -192,7 +192,7 @@ static void print_text(const cost *c, cw_buf *out)
     print_tools(c, out);
     print_groups(c->sources, c->n_sources, "SOURCE", out);
     print_groups(c->toolsets, c->n_toolsets, "TOOLSET", out);
-    cw_buf_printf(out, "\n%zu tools, about %lld tokens (bytes / 4)\n", c->n,
+    cw_buf_printf(out, "\n%zu tool%s, about %lld tokens (bytes / 4)\n", c->n, c->n == 1 ? "" : "s",
                   (long long)tokens(c->bytes));
     for (cw_str rest = cw_buf_str(&c->warnings); rest.n;) {
         cw_str line = cw_str_cut(rest, '\n', &rest);

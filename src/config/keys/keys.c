@@ -311,8 +311,8 @@ static const cw_key limits_keys[] = {
     {"batch", &cw_type_integer, "Calls in one JSON-RPC batch", FIELD(limits.batch), .min = 1,
      .max = 10000},
     {"validation_steps", &cw_type_integer,
-     "Work to validate the arguments of one request or batch, or one result; 100000 steps are "
-     "about 1 ms of CPU",
+     "Work to validate the arguments of one request or batch, one result, or the data of one "
+     "event; 100000 steps are about 1 ms of CPU",
      FIELD(limits.validation_steps), .min = 1000, .max = MAX_STEPS},
     {"detached_calls", &cw_type_integer,
      "Calls running without a waiting client, on all event loops together: notifications, and "

@@ -206,7 +206,8 @@ static const cw_key overlay_keys[] = {
     {"title", &cw_type_text, "Title of the tool", OVERLAY(title), CW_KEY_LINE},
     {"description", &cw_type_text, "Description of the tool; null is that of the service",
      OVERLAY(description), CW_KEY_PROSE},
-    {"annotations", &cw_type_object, "Annotations of the tool for clients, including auth",
+    {"annotations", &cw_type_object,
+     "Annotations of the tool for clients, including auth with scopes, level or both",
      OVERLAY(annotations)},
     VISIBILITY_KEY,
     TAGS_KEY,
@@ -455,9 +456,10 @@ static const cw_key prompt_keys[] = {
     .item_defaults = &default_overlay, .shorthand = &(keys)[0]
 
 const cw_key cw_sources_keys[] = {
-    {"name", &cw_type_text, "Its name in messages; unique", REMOTE(name), .is_required = true,
-     .is_valid = cw_names_is_source, .expected = "a name of a-z, 0-9, '_' and '-'",
-     .pattern = CW_NAMES_SOURCE_PATTERN},
+    {"name", &cw_type_text,
+     "Its name in messages; unique, and not that of the built-in source, causeway", REMOTE(name),
+     .is_required = true, .is_valid = cw_names_is_source,
+     .expected = "a name of a-z, 0-9, '_' and '-'", .pattern = CW_NAMES_SOURCE_PATTERN},
     {"preset", &cw_type_scalar,
      "A known kind of service, such as aria2, whose values apply unless they are set here",
      REMOTE(preset), WORD("aria2")},
