@@ -4,11 +4,23 @@ import { existsSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
-import { basic, bearer, call, cli, databasePath, discover, shortToken, startAccounts } from "./support/accounts.mjs";
+import {
+    basic,
+    bearer,
+    call,
+    cli,
+    databasePath,
+    discover,
+    roles,
+    shortToken,
+    startAccounts,
+} from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { assertRpcError, EventStream, modern, ownName, rpc, startBridge } from "./support/mcp.mjs";
-import { noDatabase, patience, stopwatch, runCauseway, writeConfig } from "./support/programs.mjs";
-import { eventually, pause } from "./support/server.mjs";
+import { scrape } from "./support/metrics.mjs";
+import { noDatabase, oneReplica, patience, stopwatch, runCauseway, writeConfig } from "./support/programs.mjs";
+import { send } from "./support/rest.mjs";
+import { eventually, inParallel, pause } from "./support/server.mjs";
 
 const caller = { method: "test.caller", id: 1 };
 const alice = basic("alice", "s3cret");
@@ -351,6 +363,20 @@ suite("failures", () => {
     };
     const from = (server, address, credentials) => rpc(server, caller, { ...credentials, "X-Forwarded-For": address });
 
+    // Guesses from many networks, until the next one has to wait for some seconds.
+    async function untilDelayed(server, name) {
+        let seconds = 0;
+        let asked;
+        for (let i = 0; i < 20 && seconds < 4; i += 1) {
+            await pause(seconds * 1_000);
+            asked = Date.now();
+            const answer = await from(server, `203.0.113.${i}`, basic(name, `guess ${i}`));
+            seconds = Number(answer.headers.get("retry-after") ?? 0);
+        }
+        assert.ok(seconds >= 4, `${seconds} s`);
+        return { seconds, asked };
+    }
+
     test("threat-C9: guesses of others do not lock out a network that logged in before", async () => {
         const server = await startAccounts({ config: behindProxy });
         assert.equal((await from(server, "192.0.2.1", alice)).status, 200);
@@ -361,15 +387,7 @@ suite("failures", () => {
         await eventually(isOld, "the new password");
         // Until the right password has to wait, too, in a network that is unknown.
         for (let round = 1, status = 200; status !== 429; round += 1) {
-            let seconds = 0;
-            let asked;
-            for (let i = 0; i < 20 && seconds < 4; i += 1) {
-                await pause(seconds * 1_000);
-                asked = Date.now();
-                const answer = await from(server, `203.0.113.${i}`, basic("alice", `guess ${i}`));
-                seconds = Number(answer.headers.get("retry-after") ?? 0);
-            }
-            assert.ok(seconds >= 4, `${seconds} s`);
+            const { seconds, asked } = await untilDelayed(server, "alice");
             ({ status } = await from(server, `198.51.${round}.1`, changed));
             // Unless the machine stood still for so long.
             assert.ok(status === 429 || (round < 5 && Date.now() - asked > (seconds - 1) * 1_000), `${status}`);
@@ -402,6 +420,42 @@ suite("failures", () => {
         }
         await server.stop();
         assert.equal(loginsOf("alice").length, 1, loginsOf("alice").join("\n"));
+    });
+
+    test("threat-C9: do not delay credentials that another event loop has verified", { skip: oneReplica }, async () => {
+        const anonymous = [discover, call, "view metrics"];
+        const server = await startAccounts({
+            config: { ...behindProxy, loops: 4, roles: { ...roles, anonymous } },
+        });
+        // Logins that a loop does not know itself.
+        const lookedUp = async () =>
+            (await scrape(server)).value("causeway_logins_total", { credentials: "password", outcome: "ok" });
+        for (let round = 1, isShown = false; !isShown; round += 1) {
+            assert.ok(round < 10, "the account must wait until all have logged in");
+            const name = `user ${round}`;
+            await server.cli("account", "add", name, "--role", "editor", { input: "s3cret" });
+            const right = basic(name, "s3cret");
+            assert.equal((await from(server, "192.0.2.1", right)).status, 200);
+            await untilDelayed(server, name);
+            const before = await lookedUp();
+            // Each comes on a connection of its own, and from a network that is unknown.
+            const answers = [];
+            await inParallel([...Array(32).keys()], 8, async (i) => {
+                const answer = await send(server, "POST", "/jsonrpc", {
+                    headers: {
+                        ...{ "Content-Type": "application/json", "X-Forwarded-For": `198.51.${round}.${i + 1}` },
+                        ...right,
+                    },
+                    body: JSON.stringify({ jsonrpc: "2.0", ...caller }),
+                });
+                answers.push(answer.status);
+            });
+            assert.deepEqual([...new Set(answers)], [200]);
+            assert.ok((await lookedUp()) >= before + 2, "several loops");
+            // Unless the machine stood still for so long, unknown credentials had to wait all the time.
+            isShown = (await from(server, `198.51.${round}.100`, basic(name, "wrong"))).status === 429;
+        }
+        await server.stop();
     });
 
     test("threat-C9: in a flood leave other callers alone", async () => {

@@ -171,6 +171,161 @@ sources:
         );
     });
 
+    test("opens the CA certificates of webhooks and of documents of OAuth clients", async () => {
+        const text = write("not PEM at all\n", "ca.pem");
+        await assertProblems(
+            `mcp:
+  events: {webhook_ca_file: ${text}}
+access:
+  server: {client_document_ca_file: /no/such.pem}
+`,
+            [
+                /^2:\d+: mcp\.events\.webhook_ca_file: TLS certificate '.*ca\.pem': has no line "-----BEGIN/,
+                /^4:\d+: access\.server\.client_document_ca_file: TLS certificate '\/no\/such\.pem': No such file/,
+            ],
+        );
+    });
+
+    test("compiles the schemas of events of services and plugins", async () => {
+        await assertProblems(
+            `sources:
+  - name: a
+    url: tcp://127.0.0.1:1
+    events:
+      done: {schema: {type: nix}}
+      begun: {schema: {type: object}}
+plugins:
+  events:
+    shop.sold: {schema: {minimum: low}}
+`,
+            [
+                /^5:\d+: sources\[0\]\.events\.done\.schema: \/type: .*; correct the schema/,
+                /^9:\d+: plugins\.events\."shop\.sold"\.schema: \/minimum: .*; correct the schema/,
+            ],
+        );
+    });
+
+    test("warns of schemas in a description that cannot be used", async () => {
+        const methods = [
+            { name: "a", params: { x: { type: "strin" }, y: { type: "integer" } }, result: { pattern: "(" } },
+            { name: "b", params: { z: { $ref: "#/components/schemas/none" } } },
+        ];
+        const manifest = write(JSON.stringify({ methods }), "manifest.json");
+        const old = write(
+            JSON.stringify({
+                openrpc: "1.2.6",
+                methods: [{ name: "c", params: [{ name: "n", schema: { minimum: 1, exclusiveMinimum: true } }] }],
+            }),
+            "draft-04.json",
+        );
+        const { file, code, stdout, stderr } = await check(`sources:
+  - {name: a, url: "http://127.0.0.1:1/", openrpc: ${manifest}}
+  - {name: b, url: "http://127.0.0.1:1/", openrpc: ${old}}
+`);
+        assert.deepEqual([code, stdout], [0, `${file}: ok\n`]);
+        const lines = stderr.trimEnd().split("\n");
+        for (const expected of [
+            /:2:\d+: sources\[0\]\.openrpc: warning: method 'a': param 'x': schema: \/type: /,
+            /:2:\d+: sources\[0\]\.openrpc: warning: method 'a': result: schema: \/pattern: /,
+            /:2:\d+: sources\[0\]\.openrpc: warning: .*method 'b': param 'z': schema: /,
+        ]) {
+            assert.ok(
+                lines.some((line) => expected.test(line)),
+                `${expected}\n${stderr}`,
+            );
+        }
+        assert.equal(lines.length, 3, stderr);
+    });
+
+    test("checks the requirements in annotations as the server does", async () => {
+        const overlay = write(
+            "methods:\n  - {method: e, annotations: {auth: {scopes: [a], levels: none}}}\n",
+            "auth.overlay.yaml",
+        );
+        const { file, code, stderr } = await check(`sources:
+  - name: a
+    url: http://127.0.0.1:1/
+    overlay: ${overlay}
+    methods:
+      - {method: a, annotations: {auth: {level: sometimes, scopes: [x]}}}
+      - {method: b, annotations: {auth: {scopes: ["x y"]}}}
+      - {method: c, annotations: {auth: [x]}}
+      - {method: d, annotations: {auth: {scopes: x}}, tool: false, expose_on_jsonrpc: true}
+      - {method: f, scopes: [x], annotations: {auth: {description: for shops}}}
+      - {method: g, auth_level: none, annotations: {auth: {level: sometimes}}}
+      - {method: h, annotations: {auth: {level: sometimes}}, tool: false}
+      - {method: i, annotations: {readOnlyHint: true}}
+      - {method: k, annotations: {auth: {}}}
+      - {method: l, annotations: {auth: {description: for shops}}}
+      - {method: m, annotations: {auth: {}}, auth_level: required}
+      - {method: n, annotations: {auth: {scopes: []}}}
+`);
+        const at = "sources[0].methods";
+        const lines = stderr.trimEnd().split("\n");
+        assert.deepEqual(
+            lines.map((line) => line.replace(/:\d+: /, ": ")),
+            [
+                `${file}:6: ${at}[0].annotations: auth: level: expected "none", "optional" or "required"; correct it`,
+                `${file}:7: ${at}[1].annotations: auth: scopes: [0]: expected a scope (printable ASCII without spaces, '"' and '\\'); correct it`,
+                `${file}:8: ${at}[2].annotations: auth: expected an object, got array; correct it`,
+                `${file}:9: ${at}[3].annotations: auth: scopes: expected an array, got string; correct it`,
+                `${file}:14: ${at}[8].annotations: auth: scopes or level is needed; correct it`,
+                `${file}:15: ${at}[9].annotations: auth: scopes or level is needed; correct it`,
+                `${overlay}:2: methods[0].annotations: auth: unknown member 'levels'; correct it`,
+                "causeway: the configuration has 7 problems",
+            ],
+        );
+        assert.equal(code, 2);
+    });
+
+    test("checks defaults of params where their schemas are known", async () => {
+        const text = { type: "string" };
+        const document = write(
+            JSON.stringify({
+                openrpc: "1.3.2",
+                methods: [
+                    {
+                        name: "a",
+                        params: [
+                            { name: "x", schema: text },
+                            { name: "y", schema: text },
+                        ],
+                    },
+                ],
+            }),
+            "defaults.json",
+        );
+        const overlay = write(
+            "methods:\n  - {method: c, params: {n: {schema: {maximum: 5}, default: 9}}}\n",
+            "defaults.overlay.yaml",
+        );
+        const { file, code, stderr } = await check(`sources:
+  - name: a
+    url: http://127.0.0.1:1/
+    openrpc: ${document}
+    overlay: ${overlay}
+    methods:
+      - {method: a, params: {x: {default: 7, rename: z}, y: {default: y}}}
+      - {method: b, params: {x: {schema: {type: integer}, default: ten}, y: {schema: {type: integer}, default: 10}}}
+      - {method: d, params: {x: {schema: {type: integer}, default: ten, hidden: true}}}
+      - {method: "e*", params: {x: {default: 7}}}
+`);
+        const at = "sources[0].methods";
+        assert.deepEqual(
+            stderr
+                .trimEnd()
+                .split("\n")
+                .map((line) => line.replace(/:\d+: /, ": ")),
+            [
+                `${file}:7: ${at}[0].params.x.default: expected string, got integer; write a value that the schema accepts`,
+                `${file}:8: ${at}[1].params.x.default: expected integer, got string; write a value that the schema accepts`,
+                `${overlay}:2: methods[0].params.n.default: expected a number of at most 5, got 9; write a value that the schema accepts`,
+                "causeway: the configuration has 3 problems",
+            ],
+        );
+        assert.equal(code, 2);
+    });
+
     test("warns of directories of a service that do not exist", async () => {
         const { file, code, stdout, stderr } = await check(`sources:
   - name: a
@@ -248,6 +403,114 @@ plugins: {directory: /no/plugins}
         const { code, stderr } = await check(`store: {path: ${fresh}}\n`);
         assert.deepEqual([code, stderr], [0, ""]);
         assert.ok(!existsSync(fresh));
+    });
+
+    test("names what is no file or directory where a server needs one", async () => {
+        const folder = path.join(keepFolder(), "in-the-place-of-a-file");
+        mkdirSync(folder);
+        const file = write("", "in-the-place-of-a-directory");
+        const text = `log: {file: ${folder}}
+audit: {path: ${folder}}
+state: {directory: ${file}}
+`;
+        await assertProblems(text, [
+            /^1:13: log\.file: '.*of-a-file' is a directory; name a file$/,
+            /^2:15: audit\.path: '.*of-a-file' is a directory; name a file$/,
+            /^3:20: state\.directory: '.*of-a-directory' is not a directory; remove it, or name another path$/,
+        ]);
+        for (const line of text.split("\n").filter((one) => /^(log|audit)/.test(one))) {
+            const words = ["serve", "--config", write(`${line}\n`), "--listen", "127.0.0.1:0"];
+            assert.equal((await runCauseway(words)).code, 1, line);
+        }
+    });
+
+    test("names a path of the local socket that cannot be used", async () => {
+        const long = `/tmp/${"x".repeat(120)}`;
+        await assertProblems(`admin: {socket: ${long}}\n`, [
+            /^1:17: admin\.socket: .* at most 107 bytes, .*; set admin/,
+        ]);
+        const { code, stderr } = await check("admin: {socket: /no/folder/socket}\n");
+        assert.equal(code, 0);
+        assert.match(
+            stderr,
+            /:1:17: admin\.socket: warning: cannot create a file in '\/no\/folder': .*; create the directory before/,
+        );
+    });
+
+    test("reads the secrets and keys of OAuth clients, and of metrics, as the server does", async () => {
+        const short = write("first line\nand a second one that is long enough\n", "client.secret");
+        const keys = write('{"keys":[{"kty":"oct","k":"AAAA"}]}', "client.jwks");
+        const garbage = write("no JSON", "garbage.jwks");
+        const metrics = write("123456789012345\n", "metrics.token");
+        const clients = [
+            `{id: a, redirect_uris: ["https://a.example/back"], secret_file: ${short}}`,
+            `{id: b, redirect_uris: ["https://b.example/back"], jwks_file: ${keys}}`,
+            `{id: c, redirect_uris: ["https://c.example/back"], jwks_file: ${garbage}}`,
+            '{id: d, redirect_uris: ["https://d.example/back"], jwks: {keys: []}}',
+        ];
+        const text = (list) => `store: {path: ${path.join(keepFolder(), "clients.db")}}
+public_url: https://tools.example
+access:
+  login: {enabled: true}
+  server:
+    enabled: true
+    clients:
+${list.map((one) => `      - ${one}\n`).join("")}`;
+        await assertProblems(`${text(clients)}metrics: {token_file: ${metrics}}\n`, [
+            /^12:23: metrics\.token_file: '.*metrics\.token' has fewer than 16 bytes; write a token of 16 characters/,
+            /^8:\d+: access\.server\.clients\[0\]\.secret_file: the first line of '.*' has fewer than 16 characters; write/,
+            /^9:\d+: access\.server\.clients\[1\]\.jwks_file: keys of client 'b': none can be used: .*; save the client's/,
+            /^10:\d+: access\.server\.clients\[2\]\.jwks_file: keys of client 'c': line 1, column 1: .*; save the client's/,
+            /^11:\d+: access\.server\.clients\[3\]\.jwks: keys of client 'd': none can be used: .*; save the client's/,
+        ]);
+        for (const rest of [...clients.map((one) => text([one])), `metrics: {token_file: ${metrics}}\n`]) {
+            const { code, stderr } = await runCauseway(["serve", "-c", write(rest), "--listen", "127.0.0.1:0"]);
+            assert.equal(code, 1, rest);
+            assert.match(stderr, /fewer than 16 characters|keys of client/);
+        }
+    });
+
+    test("names the secret that cannot be in a header, as the server does", async () => {
+        const lines = write("one\ntwo\n", "two-lines.secret");
+        const sources = [
+            `{name: a, url: "http://127.0.0.1:1/", secret: {as: bearer, file: ${lines}}}`,
+            `{name: b, url: "http://127.0.0.1:1/", header_files: {X-Key: ${lines}}}`,
+        ];
+        const text = `sources:\n${sources.map((one) => `  - ${one}\n`).join("")}`;
+        await assertProblems(text, [
+            /^2:\d+: sources\[0\]\.secret: a line break or control character cannot be in a header; write the secret/,
+            /^3:\d+: sources\[1\]\.header_files: X-Key: a line break or control character cannot be in a header; write/,
+        ]);
+        const { code, stdout } = await runCauseway(["source", "check", "-c", write(text)]);
+        assert.equal(code, 1);
+        assert.match(stdout, /problem: secret: a line break/);
+        assert.match(stdout, /problem: header_files: X-Key: a line break/);
+    });
+
+    test("checks views as the server does", async () => {
+        const text = write("<p>no document</p>", "text.html");
+        const large = write(`<!doctype html>${" ".repeat(4 << 20)}`, "large.html");
+        const right = write("<!DOCTYPE html><p>a view</p>", "right.html");
+        await assertProblems(
+            `sources:
+  - name: a
+    url: http://127.0.0.1:1/
+    methods:
+      - {method: a, ui: {resourceUri: "http://x"}}
+      - {method: b, ui: {prefersBorder: true}}
+      - {method: c, ui_file: ${text}}
+      - {method: d, ui_file: ${large}}
+      - {method: e, ui_file: ${right}, ui: {prefersBorder: 1}}
+      - {method: f, ui_file: ${right}, ui: {prefersBorder: true}}
+`,
+            [
+                /^5:\d+: sources\[0\]\.methods\[0\]\.ui: resourceUri must be a URI ui:\/\/…; correct it$/,
+                /^6:\d+: sources\[0\]\.methods\[1\]\.ui: resourceUri is missing; correct it$/,
+                /^7:\d+: sources\[0\]\.methods\[2\]\.ui_file: '.*text\.html': it does not begin with <!doctype html>; save/,
+                /^8:\d+: sources\[0\]\.methods\[3\]\.ui_file: '.*large\.html' is larger than \d+ KB; save/,
+                /^9:\d+: sources\[0\]\.methods\[4\]\.ui: prefersBorder .*; correct it$/,
+            ],
+        );
     });
 
     test("has nothing to say where everything is in order", async () => {
@@ -340,6 +603,24 @@ test("a reload with a wrong certificate keeps the old one and says which line", 
     await server.untilLogged(
         /configuration refused, the old one stays problem=".*:\d+:\d+: tls\.certificate: .*mine\.pem/,
     );
+    await server.stop();
+});
+
+test("a server warns of CA certificates that it cannot use", async () => {
+    const server = await startCauseway({
+        config: {
+            mcp: { events: { webhook_ca_file: "/no/hooks.pem" } },
+            access: { server: { client_document_ca_file: "/no/clients.pem" } },
+        },
+    });
+    for (const [key, name] of [
+        ["mcp.events.webhook_ca_file", "hooks"],
+        ["access.server.client_document_ca_file", "clients"],
+    ]) {
+        await server.untilLogged(
+            new RegExp(`warn config: CA certificates cannot be used key="${key}" problem=".*/no/${name}\\.pem`),
+        );
+    }
     await server.stop();
 });
 

@@ -253,6 +253,21 @@ test("check says where keys of a service do not go together", async () => {
     }
 });
 
+test("check refuses a service with the name of the built-in source", async () => {
+    const entry = `sources:\n  - {name: causeway, url: "http://a"}\n`;
+    for (const text of [entry, `${entry}admin: {enabled: false}\n`]) {
+        const file = write(text);
+        const { code, stderr } = await check(file);
+        const place = `${file}:2:12: sources[0].name`;
+        assert.equal(
+            stderr,
+            `${place}: "causeway" is the name of the built-in source; choose another one\n` +
+                "causeway: the configuration has 1 problem\n",
+        );
+        assert.equal(code, 2);
+    }
+});
+
 test("check says that webhooks need a store", async () => {
     const on = "mcp: {events: {enabled: true, webhooks: [hooks.example]}}\n";
     const file = write(on);

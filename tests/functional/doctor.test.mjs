@@ -288,14 +288,53 @@ suite("files", () => {
         assertFinding(findings, "files", "error", /causeway\.yaml:\d+:\d+$/, problem, /check the path/);
     });
 
+    test("what config check warns of, once", async () => {
+        const params = [{ name: "x", schema: { type: "tex" } }];
+        const openrpc = writeOpenRpc({ openrpc: "1.3.2", methods: [{ name: "a", params }] });
+        const { file } = await setUp({
+            sources: [
+                { name: "odd", command: ["/no/npx", "-y", "odd-server"], openrpc, working_directory: "/no/work" },
+            ],
+            toolsets: { shop: { sources: ["no-such"] } },
+            admin: { socket: path.join(makeFolder(), "none", "socket") },
+        });
+        const { stderr } = await runCauseway(["config", "check", file]);
+        assert.equal(stderr.match(/: warning: /g).length, 5, stderr);
+        const findings = await doctor(file);
+        for (const [problem, remedy] of [
+            [
+                /^sources\[0\]\.working_directory: cannot open the directory '\/no\/work': No such/,
+                /^create it, or name/,
+            ],
+            [/^sources\[0\]\.openrpc: method 'a': param 'x': schema: \/type/, /^correct it in the file$/],
+            [/^toolsets\.shop\.sources: no plugin and no entry of sources has the name 'no-such'$/, /^correct the/],
+            [/^admin\.socket: cannot create a file in '.*none'/, /^create the directory before the start/],
+            [/odd-server has no fixed version/, /PACKAGE@1\.2\.3$/],
+        ]) {
+            const found = findings
+                .filter((f) => problem.test(f.problem))
+                .map((f) => [f.severity, remedy.test(f.remedy)]);
+            assert.deepEqual(found, [["warning", true]], JSON.stringify(findings, null, 2));
+        }
+        assert.equal(findings.filter(({ check }) => check === "files").length, 4, JSON.stringify(findings, null, 2));
+    });
+
     test("a secret and a key that every user can read", async () => {
         const folder = makeFolder();
         const tls = makeCertificate(folder, days(-1), days(60));
         const seal = path.join(folder, "seal");
-        writeFileSync(seal, "x".repeat(32));
-        const { file } = await setUp({ tls, mcp: { secret_file: seal } });
-        for (const secret of [seal, tls.key]) {
-            chmodSync(seal, 0o600);
+        const service = await startService();
+        const [header, variable, metrics] = ["header", "variable", "metrics"].map((name) => path.join(folder, name));
+        for (const secret of [seal, header, variable, metrics]) {
+            writeFileSync(secret, "x".repeat(32), { mode: 0o600 });
+        }
+        const { file } = await setUp({
+            tls,
+            mcp: { secret_file: seal },
+            metrics: { token_file: metrics },
+            sources: [sourceOf(service, { header_files: { "X-Key": header }, environment_files: { KEY: variable } })],
+        });
+        for (const secret of [seal, tls.key, header, variable, metrics]) {
             chmodSync(secret, 0o644);
             const findings = await doctor(file);
             chmodSync(secret, 0o600);
@@ -335,6 +374,23 @@ suite("files", () => {
             /other users can write to this file/,
             /^chmod go-w /,
         );
+    });
+
+    test("files with CA certificates that other users can write to", async () => {
+        const folder = makeFolder();
+        const tls = makeCertificate(folder, days(-1), days(60));
+        const [hooks, clients] = ["hooks.pem", "clients.pem"].map((name) => path.join(folder, name));
+        for (const file of [hooks, clients]) copyFileSync(tls.certificate, file);
+        const { file } = await setUp({
+            mcp: { events: { webhook_ca_file: hooks } },
+            access: { server: { client_document_ca_file: clients } },
+        });
+        for (const shared of [hooks, clients]) {
+            chmodSync(shared, 0o646);
+            const problem = /^other users can write to this file$/;
+            assertFinding(await doctor(file), "files", "warning", new RegExp(`${shared}$`), problem, /^chmod go-w /);
+            chmodSync(shared, 0o644);
+        }
     });
 
     test("a lock file that is missing, and one that cannot be read", async () => {
@@ -579,7 +635,7 @@ suite("sources", () => {
         assert.deepEqual(await doctor(file), []);
         service.document.methods.find(({ name }) => name === "add").summary = "Adds, and more";
         const remedy = /"causeway source diff shop", then run "causeway source approve shop"/;
-        assertFinding(await doctor(file), "sources", "warning", /^shop$/, /^1 tools are withheld/, remedy);
+        assertFinding(await doctor(file), "sources", "warning", /^shop$/, /^1 tool is withheld/, remedy);
     });
 
     test("a method that the configuration names and the service lacks", async () => {

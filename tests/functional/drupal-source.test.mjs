@@ -197,7 +197,7 @@ suite("a list of tools", { concurrency: true }, () => {
                     usage: "Has objects without members",
                     params: { a: { schema: nested }, b: { schema: { items: [], enum: [[]] } } },
                     output: { type: "object", properties: [] },
-                    tool: { title: "Empty" },
+                    tool: { title: "Empty", annotations: { auth: [] } },
                     run: () => ({}),
                 },
             },
@@ -373,6 +373,22 @@ suite("a list of methods", { concurrency: true }, () => {
             assert.deepEqual((await toolOf(server, "list")).inputSchema.properties, {});
         });
     }
+
+    test("says nothing about the params of a method whose own page fails", async (t) => {
+        const site = await startSite({ hidesParams: true });
+        const name = "maintenance_mode.isEnabled"; // it sets what it is given
+        site.methods[name] = { usage: "Sets.", params: { on: { schema: { type: "boolean" } } }, run: () => true };
+        site.front = ({ target }, response) =>
+            target.endsWith(name) && (site.showPage(response, 500, "The website encountered an error"), true);
+        const server = await start(t, site);
+        await untilTool(server, name);
+        assert.deepEqual(Object.keys((await toolOf(server, name)).inputSchema.properties), ["params"]);
+        await server.untilLogged(/the params of 1 method are unknown: pages cannot be read/);
+        const output = path.join(keepFolder(), "failing-page.yaml");
+        const { stdout } = await runCauseway(["import", site.url, "--preset", "drupal", "--json", "--output", output]);
+        const { methods } = JSON.parse(stdout);
+        assert.equal(methods.find((method) => method.name === name).guess, "changes");
+    });
 
     test("tolerates the schema that the core module has wrong", async (t) => {
         const site = await startSite({ login });
@@ -639,6 +655,59 @@ suite("calls", { concurrency: true }, () => {
         const plain = await start(t, site, own); // another service means what it says
         await untilTool(plain, "nothing");
         assertToolError(await callTool(plain, "nothing", {}), /schema|declared/);
+    });
+
+    test("give objects for PHP's empty lists below patterns, places and conditions", async (t) => {
+        const object = { type: "object" };
+        const list = { type: "array" };
+        const named = {
+            type: "object",
+            properties: { x_list: list },
+            patternProperties: { "^x_": { type: ["object", "array"] }, "^y_": object },
+            additionalProperties: { $ref: "#/$defs/names" },
+            $defs: { names: object },
+        };
+        const placed = {
+            type: "array",
+            prefixItems: [list, object],
+            items: { type: "object", properties: { a: object } },
+        };
+        const tuple = {
+            $schema: "http://json-schema.org/draft-07/schema#",
+            type: "array",
+            items: [list, object],
+            additionalItems: object,
+        };
+        const conditional = {
+            type: "object",
+            properties: { kind: {}, data: {}, extra: {} },
+            if: { properties: { kind: { const: "one" } }, required: ["kind"] },
+            // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+            then: { properties: { data: object } },
+            else: { properties: { data: list } },
+            dependentSchemas: { has: { properties: { extra: object } } },
+        };
+        const methods = {
+            named: { usage: "By pattern.", output: named, run: () => ({ x_list: [], x_a: [], y_a: [], other: [] }) },
+            placed: { usage: "By place.", output: placed, run: () => [[], [], { a: [] }, []] },
+            tuple: { usage: "By place.", output: tuple, run: () => [[], [], []] },
+            one: { usage: "By condition.", output: conditional, run: () => ({ kind: "one", data: [], extra: [] }) },
+            many: { usage: "By condition.", output: conditional, run: () => ({ data: [], has: 1, extra: [] }) },
+        };
+        const site = await startSite({ methods });
+        const server = await start(t, site, { methods: [{ method: "*", expose_on_jsonrpc: true }] });
+        await untilTool(server, "named");
+        const answers = {};
+        for (const method of Object.keys(methods)) {
+            answers[method] = (await rpc(server, { method, id: 1 })).json.result;
+        }
+        assert.deepEqual(answers, {
+            named: { x_list: [], x_a: [], y_a: {}, other: {} },
+            placed: [[], {}, { a: {} }, {}],
+            tuple: [[], {}, {}],
+            one: { kind: "one", data: {}, extra: [] },
+            many: { data: [], has: 1, extra: {} },
+        });
     });
 
     test("go to the path of each tool where the account may not use /jsonrpc", async (t) => {

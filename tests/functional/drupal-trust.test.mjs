@@ -1,15 +1,25 @@
 // A Drupal site that stops showing what protects its tools, never showed it, or refuses our credentials.
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { suite, test } from "node:test";
 import { basic, databasePath } from "./support/accounts.mjs";
 import { startSite } from "./support/drupal.mjs";
 import { keepFolder } from "./support/kept.mjs";
-import { assertToolError, callTool, callToolWell, startBridge, toolNames, toolOf, untilTool } from "./support/mcp.mjs";
+import {
+    assertToolError,
+    callTool,
+    callToolWell,
+    reloadBridge,
+    startBridge,
+    toolNames,
+    toolOf,
+    untilTool,
+} from "./support/mcp.mjs";
 import { runCauseway } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { eventually, pause } from "./support/server.mjs";
+import { writeOpenRpc } from "./support/service.mjs";
 
 const login = basic("robot", "pa ss:word").Authorization;
 const examples = ["examples.article.toMarkdown", "examples.articles.list", "examples.contentTypes.list"];
@@ -22,6 +32,14 @@ async function start(t, site, more = {}, { config, ...options } = {}) {
     t.after(() => server.stop());
     return server;
 }
+
+// A document with the method "echo" alone.
+const echoFile = () =>
+    writeOpenRpc({
+        openrpc: "1.3.2",
+        info: { title: "site", version: "1" },
+        methods: [{ name: "echo", params: [{ name: "input", schema: {} }], result: { name: "r", schema: {} } }],
+    });
 
 let folders = 0;
 const stateFolder = () => path.join(keepFolder(), `drupal-state-${(folders += 1)}`);
@@ -42,6 +60,7 @@ async function untilState(server, state) {
     return await eventually(look, `it is ${state}`);
 }
 
+const refresh = (server) => runCauseway(["source", "refresh", "--config", server.config]);
 const scoped = examples[2];
 const withPlain = (site) => (site.methods["no.tool"] = { usage: "Is no tool.", run: () => "ran" });
 
@@ -149,6 +168,85 @@ suite("a description that loses something", { concurrency: 3 }, () => {
         assert.ok(!(await toolNames(server)).includes(scoped));
     });
 
+    const withoutScope = (site) => {
+        const { tool, ...method } = site.methods[scoped];
+        site.methods = { ...site.methods, [scoped]: { ...method, tool: { title: tool.title } } };
+    };
+    test("threat-D3: a scope that is dropped while its tool is not selected protects it when it is selected again", async (t) => {
+        const site = await startSite({ kind: "tools" });
+        const config = { state: { directory: stateFolder() } };
+        const server = await start(t, site, {}, { config });
+        await untilTool(server, scoped);
+        const { sources } = JSON.parse(readFileSync(server.config));
+        const select = (methods) => reloadBridge(server, { sources: [{ ...sources[0], methods }] });
+        await select([examples[0]]);
+        await untilTool(server, scoped, false);
+        withoutScope(site);
+        assert.match((await refresh(server)).stdout, /site: ready/);
+        await select(["*"]);
+        await untilTool(server, scoped);
+        assert.match(
+            (await untilState(server, "stale")).problem,
+            /contentTypes\.list': the service no longer asks for/,
+        );
+        assert.equal((await callTool(server, scoped, {})).status, 401);
+        // Nor without the service.
+        site.front = (_request, response) => (site.showPage(response, 503, "away"), true);
+        await refresh(server);
+        assert.equal((await callTool(server, scoped, {})).status, 401);
+        site.front = null;
+        assert.equal((await runCauseway(["source", "accept", "site", "--config", server.config])).code, 0);
+        await eventually(async () => (await callTool(server, scoped, {})).status === 200, "it is accepted");
+    });
+
+    test("threat-D3: a scope that could not be written to the state folder is not forgotten", async (t) => {
+        const site = await startSite({ kind: "tools" });
+        const parent = stateFolder();
+        mkdirSync(parent);
+        const config = { state: { directory: path.join(parent, "state") } };
+        const server = await start(t, site, {}, { config });
+        await untilTool(server, scoped);
+        const all = site.methods;
+        withoutScope(site);
+        assert.equal((await runCauseway(["source", "accept", "site", "--config", server.config])).code, 0);
+        await eventually(async () => (await callTool(server, scoped, {})).status === 200, "it has no scope");
+        renameSync(parent, `${parent}-away`);
+        site.methods = all;
+        await refresh(server);
+        await server.untilLogged(/the description could not be kept/);
+        assert.equal((await callTool(server, scoped, {})).status, 401);
+        renameSync(`${parent}-away`, parent);
+        withoutScope(site);
+        // Each time again, and after a restart: the file is written when that is possible again.
+        for (let times = 0; times < 2; times += 1) {
+            assert.match((await refresh(server)).stdout, /site: stale, .*no longer asks for/);
+            assert.equal((await callTool(server, scoped, {})).status, 401);
+        }
+        await server.stop();
+        const again = await startBridge({ plugins: [], args: [], config: JSON.parse(readFileSync(server.config)) });
+        t.after(() => again.stop());
+        await untilTool(again, scoped);
+        assert.match((await untilState(again, "stale")).problem, /no longer asks for/);
+        assert.equal((await callTool(again, scoped, {})).status, 401);
+    });
+
+    test("threat-D3: a scope that is dropped while the lock is lost protects its tool afterwards", async (t) => {
+        const site = await startSite({ kind: "tools" });
+        const lock = path.join(keepFolder(), `lost-lock-${(folders += 1)}.json`);
+        const config = { state: { directory: stateFolder(), lock } };
+        const server = await start(t, site, { on_change: "warn" }, { config });
+        assert.equal((await runCauseway(["source", "approve", "--config", server.config])).code, 0);
+        await untilTool(server, scoped);
+        const text = readFileSync(lock);
+        rmSync(lock);
+        withoutScope(site);
+        assert.match((await refresh(server)).stdout, /site: withheld, 0 tools/);
+        writeFileSync(lock, text);
+        assert.match((await refresh(server)).stdout, /site: stale, .*no longer asks for/);
+        await untilTool(server, scoped);
+        assert.equal((await callTool(server, scoped, {})).status, 401);
+    });
+
     test("threat-D3: a kept description that is damaged is not taken for none", async (t) => {
         const site = await startSite({ kind: "tools" });
         const folder = stateFolder();
@@ -191,6 +289,25 @@ suite("a description that loses something", { concurrency: 3 }, () => {
         await untilTool(wide, "no.tool");
     });
 
+    test("threat-D2: a list that is missing after it was rejected opens nothing until it is accepted", async (t) => {
+        const site = await startSite({ kind: "tools" });
+        withPlain(site);
+        site.front = refuseTools(site, 403);
+        const config = { state: { directory: stateFolder() }, store: { path: databasePath() } };
+        const server = await start(t, site, { methods: ["*", examples[0]] }, { config });
+        await untilTool(server, examples[0]);
+        site.front = refuseTools(site, 404);
+        assert.match(
+            (await refresh(server)).stdout,
+            /site: stale, .*the list of tools was rejected before, and is missing now/,
+        );
+        assert.deepEqual(await toolNames(server), [examples[0]]);
+        const { code, stdout } = await runCauseway(["source", "accept", "site", "--config", server.config]);
+        assert.equal(code, 0);
+        assert.match(stdout, /is missing now: .*\nsite: accepted/);
+        await untilTool(server, "no.tool");
+    });
+
     test("threat-D2: what cannot be read is said by an import", async () => {
         const site = await startSite({ kind: "tools" });
         site.front = refuseTools(site, 403);
@@ -212,6 +329,19 @@ suite("a description that loses something", { concurrency: 3 }, () => {
         await untilTool(server, "is.open");
         assert.equal((await callTool(server, "is.open", {})).status, 200);
         assert.equal((await callTool(server, "is.scoped", {})).status, 401);
+    });
+
+    test("threat-D2: a tool whose annotations are no object is withheld, as what they require is not known", async (t) => {
+        const open = (annotations) => ({ usage: "Open", run: () => "ran", tool: { annotations } });
+        const methods = { "a.text": open('{"auth":{"scopes":["a"]}}'), "a.list": open([{}]), "is.empty": open([]) };
+        const site = await startSite({ kind: "tools", methods });
+        const server = await start(t, site);
+        await untilTool(server, "is.empty");
+        await server.untilLogged(/method 'a\.text': it is withheld, since marks of the service are wrong/);
+        assert.deepEqual(
+            (await toolNames(server)).filter((name) => name.startsWith("a.")),
+            [],
+        );
     });
 });
 
@@ -241,26 +371,61 @@ suite("credentials that the site refuses", { concurrency: 3 }, () => {
         });
     }
 
-    test("while it runs are not tried by calls either, until they are right", async (t) => {
-        const site = await startSite({ login });
-        const config = { state: { directory: stateFolder() }, store: { path: databasePath() } };
-        const good = { SITE_LOGIN: "robot:pa ss:word" };
-        const server = await start(t, site, wrong, { config, env: good });
-        await untilTool(server, "echo");
-        await callToolWell(server, "echo", { input: "x" });
-        site.login = basic("robot", "another").Authorization;
-        site.seen.length = 0;
-        for (let i = 0; i < 12; i += 1) {
-            assertToolError(await callTool(server, "echo", { input: "x" }), /credentials/);
-            await pause(200);
-        }
-        assert.ok(site.seen.length <= 3, `${site.seen.length} requests`);
-        await server.untilLogged(/its last description is used.*credentials/);
-        site.login = login;
-        await runCauseway(["source", "refresh", "--config", server.config]);
-        await untilState(server, "ready");
-        await callToolWell(server, "echo", { input: "x" });
-    });
+    const headerFile = () => {
+        const file = path.join(keepFolder(), `login-${(folders += 1)}`);
+        writeFileSync(file, login);
+        return file;
+    };
+    const inFile = () => ({ header_files: { Authorization: headerFile() } });
+    for (const [from, credentials] of [
+        ["a secret", () => wrong],
+        ["a file of a header", inFile],
+    ]) {
+        test(`while it runs, from ${from}, are not tried by calls either, until they are right`, async (t) => {
+            const site = await startSite({ login });
+            const config = { state: { directory: stateFolder() }, store: { path: databasePath() } };
+            const good = { SITE_LOGIN: "robot:pa ss:word" };
+            const server = await start(t, site, credentials(), { config, env: good });
+            await untilTool(server, "echo");
+            await callToolWell(server, "echo", { input: "x" });
+            site.login = basic("robot", "another").Authorization;
+            site.seen.length = 0;
+            for (let i = 0; i < 12; i += 1) {
+                assertToolError(await callTool(server, "echo", { input: "x" }), /our credentials/);
+                await pause(200);
+            }
+            assert.ok(site.seen.length <= 3, `${site.seen.length} requests`);
+            await server.untilLogged(/its last description is used.*credentials/);
+            site.login = login;
+            await runCauseway(["source", "refresh", "--config", server.config]);
+            await untilState(server, "ready");
+            await callToolWell(server, "echo", { input: "x" });
+        });
+    }
+
+    for (const [what, more] of [
+        ["discovered", () => ({})],
+        ["described by a file", () => ({ openrpc: echoFile() })],
+    ]) {
+        test(`are replaced by those of a changed file of a header at a reload, if the site is ${what}`, async (t) => {
+            const site = await startSite({ login });
+            const file = headerFile();
+            const source = { header_files: { Authorization: file }, methods: ["echo"], ...more() };
+            const server = await start(t, site, source);
+            await untilTool(server, "echo");
+            await callToolWell(server, "echo", { input: "x" });
+            const [{ refreshed }] = await listSources(server);
+            site.login = basic("robot", "another").Authorization;
+            writeFileSync(file, site.login);
+            await reloadBridge(server);
+            const isLoaded = async () => (await listSources(server))[0].refreshed !== refreshed;
+            await eventually(isLoaded, "it is read again");
+            await untilState(server, "ready");
+            await callToolWell(server, "echo", { input: "x" });
+            await refresh(server);
+            await callToolWell(server, "echo", { input: "x" });
+        });
+    }
 
     test("that are refused for one method only leave the others alone", async (t) => {
         const site = await startSite({ login });

@@ -16,8 +16,8 @@ import {
     untilTool,
 } from "./support/mcp.mjs";
 import { compilePlugin, newFolder } from "./support/plugins.mjs";
-import { runCauseway, writeConfig } from "./support/programs.mjs";
-import { eventually, pause } from "./support/server.mjs";
+import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
+import { eventually, pause, processorMs } from "./support/server.mjs";
 import { scrape } from "./support/metrics.mjs";
 import { startWebSocket } from "./support/websocket.mjs";
 
@@ -369,6 +369,102 @@ CW_METHOD(emit, "emitter.emit", .usage = "Emits an event.",
                      {"id", .schema = CW_JSON({"type": "string"})}});
 CW_TOOL(emit, .title = "Emit");
 `;
+
+// The dropped events of a source by reason; the server lets anonymous callers view its metrics.
+const droppedOf = async (server, source) => {
+    const metrics = await scrape(server);
+    const value = (reason) => metrics.value("causeway_events_dropped_total", { source, reason }) ?? 0;
+    return { schema: value("schema"), limit: value("limit") };
+};
+const viewers = { anonymous: [discover, call, "view metrics", "access content"] };
+
+// That all of n events were dropped, and few were validated: one a minute.
+const assertFewValidated = async (server, source, n, began) => {
+    let dropped;
+    const all = async () => {
+        dropped = await droppedOf(server, source);
+        return dropped.schema + dropped.limit === n;
+    };
+    await eventually(all, `${n} events are dropped`);
+    const minutes = Math.floor((Date.now() - began) / 60_000);
+    assert.ok(dropped.schema >= 1 && dropped.schema <= 1 + minutes, JSON.stringify(dropped));
+};
+
+const lostFor = (problem) => new RegExp(`an event is dropped.* event="?n"? .*${problem}`);
+
+suite("threat-B5: the data of an event", { concurrency: true }, () => {
+    test("that is too much work to validate is dropped with a line of the log, and a reload changes the limit", async (t) => {
+        const limits = (validation_steps) => ({ limits: { validation_steps } });
+        const events = { n: { schema: { properties: { list: { items: { type: "integer" } } } } } };
+        const { service, server } = await start(t, events, { config: limits(5_000) });
+        const list = Array(6_000).fill(1);
+        const { cursor } = await read(server);
+        service.notify("n", { no: 1, list });
+        service.notify("n", { no: 2, list: [1] });
+        const { events: found } = await untilEvents(server, 1, { since: cursor });
+        assert.deepEqual(
+            found.map(({ data }) => data.no),
+            [2],
+        );
+        const line = lostFor("too much work to validate \\(limits\\.validation_steps\\)");
+        await eventually(() => line.test(server.stderr), "the reason in the log");
+        await reloadBridge(server, { ...limits(1_000_000), sources: [sourceOf(service, events)] });
+        await eventually(async () => {
+            service.notify("n", { no: 3, list });
+            return (await read(server)).events.some(({ data }) => data.no === 3);
+        }, "an event of the same size");
+    });
+
+    test("costs less once many expensive ones of its source have failed", async (t) => {
+        const items = { anyOf: [{ pattern: "^(?!x)(\\w+\\s?)*$" }, { type: "string" }] };
+        const schema = { properties: { list: { items }, no: { maximum: 0 } } };
+        const { service, server } = await start(t, { n: { schema } }, { roles: viewers });
+        const list = Array(1_000).fill("aaaaaaaaaaaaaa!");
+        const before = processorMs(server.pid);
+        listOf(150).forEach((no) => service.notify("n", { list, no: no + 1 }));
+        await eventually(async () => (await droppedOf(server, "s")).schema === 150, "they are dropped");
+        const ms = processorMs(server.pid) - before;
+        assert.ok(ms < 1_500 * slowness, `they took ${ms} ms of CPU`);
+    });
+
+    test("is not validated above the rate, or if it is too large", async (t) => {
+        const events = { n: { per_minute: 1, schema: { type: "object" } }, m: { schema: { maxProperties: 0 } } };
+        const { service, server } = await start(t, events, { roles: viewers });
+        const began = Date.now();
+        listOf(50).forEach(() => service.notify("n", ["not an object"]));
+        await assertFewValidated(server, "s", 50, began);
+        const { schema } = await droppedOf(server, "s");
+        service.notify("m", { text: "x".repeat(70_000) });
+        await eventually(async () => (await droppedOf(server, "s")).limit === 51 - schema, "it is dropped");
+        assert.equal((await droppedOf(server, "s")).schema, schema);
+        for (const problem of ["does not match its schema", "there are too many"]) {
+            await server.untilLogged(lostFor(problem));
+        }
+    });
+
+    test("is not validated above the rate of a plugin either", async (t) => {
+        const folder = newFolder("emitter");
+        compilePlugin(folder, "emitter", emitter);
+        const events = {
+            "emitter.n": { per_minute: 1, schema: { type: "object" } },
+            "emitter.m": { schema: { items: { type: "integer" } } },
+        };
+        const config = { limits: { validation_steps: 5_000 }, plugins: { directory: folder, events } };
+        const server = await startBridge({ plugins: [], roles: viewers, config });
+        t.after(() => server.stop());
+        await untilTool(server, "emitter.events");
+        const began = Date.now();
+        for (const _ of listOf(10)) {
+            await callToolWell(server, "emitter.emit", { name: "n", data: "[]" });
+        }
+        await assertFewValidated(server, "emitter", 10, began);
+        const { schema } = await droppedOf(server, "emitter");
+        await callToolWell(server, "emitter.emit", { name: "m", data: JSON.stringify(Array(6_000).fill(1)) });
+        await eventually(() => /event="?m"? .*too much work to validate/.test(server.stderr), "the reason in the log");
+        assert.equal((await droppedOf(server, "emitter")).schema, schema + 1);
+        assert.match(server.stderr, lostFor("there are too many"));
+    });
+});
 
 test("a plugin emits events, and the operator publishes some", async (t) => {
     const folder = newFolder("emitter");

@@ -3,10 +3,13 @@
 // hostile one is 127.0.0.2 here, the healthy one 127.0.0.1.
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";
+import path from "node:path";
 import { suite, test } from "node:test";
 import { basic, startAccounts } from "./support/accounts.mjs";
+import { keepFolder } from "./support/kept.mjs";
 import {
     callTool,
     callToolWell,
@@ -20,7 +23,7 @@ import {
     workersOf,
 } from "./support/mcp.mjs";
 import { scrape } from "./support/metrics.mjs";
-import { patience, timeLimit } from "./support/programs.mjs";
+import { oneReplica, patience, timeLimit } from "./support/programs.mjs";
 import { Connection, eventually, pause, request } from "./support/server.mjs";
 import { startService, writeOpenRpc } from "./support/service.mjs";
 
@@ -112,6 +115,23 @@ async function eachWithin(limit, n, call) {
         await within(limit, call);
         await pause(20);
     }
+}
+
+const forwarded = (address) => ({ "X-Forwarded-For": address });
+
+// 40 addresses of one /48 of IPv6, each of which makes a call. They leave before what is started after them.
+function startNetwork(t) {
+    const clients = [];
+    t.after(() => clients.forEach((c) => c.socket.resetAndDestroy()));
+    return async (server, callOf) => {
+        for (let i = 0; i < 40; i += 1) {
+            const c = await Connection.open(server);
+            clients.push(c);
+            const headers = { "Content-Type": "application/json", ...forwarded(`2001:db8:1:${i.toString(16)}00::1`) };
+            await c.send(request("POST", "/jsonrpc", headers, JSON.stringify(callOf(i))));
+        }
+        await untilRunning(server, 40);
+    };
 }
 
 // ---- event loops ----
@@ -208,6 +228,17 @@ suite("a plugin", { concurrency: 2 }, () => {
         await flood();
     });
 
+    test("threat-A7: keeps a worker for others from all addresses of a network of IPv6", async (t) => {
+        const flood = startNetwork(t);
+        const server = await start(t, { trusted_proxies: ["127.0.0.1"], plugins: { workers: 2, timeout: "5m" } });
+        const echoFrom = (address) => echo(server, { headers: forwarded(address) });
+        await echoFrom("203.0.113.7");
+        await flood(server, () => sleepFor(20_000, 1));
+        await echoFrom("203.0.113.7");
+        const ended = (await scrape(server)).value("causeway_calls_total", { tool: "test.sleep" }) ?? 0;
+        assert.equal(ended, 0, "calls of the network have ended before");
+    });
+
     test("threat-A7: is not held by calls of a method that seemed to be quick", async (t) => {
         const server = await start(t, { plugins: { workers: 4 } });
         await echo(server);
@@ -261,6 +292,84 @@ suite("calls in all", () => {
         const refused = JSON.parse((await flood()).text).filter(({ error }) => error);
         assert.equal(refused.length, 25);
         assert.ok(refused.every(({ error }) => error.data === "Too many calls are running."));
+    });
+});
+
+// ---- password hashing ----
+
+suite("password hashing", () => {
+    const flooded = 90; // 64 wait, two are hashed, the others are refused
+    const caller = JSON.stringify(message("test.caller", {}, 1));
+    const headersOf = (address, credentials) => ({
+        ...{ "Content-Type": "application/json", "X-Forwarded-For": address },
+        ...credentials,
+    });
+
+    // A server whose queue is full of guesses of one /48, and which stands still.
+    async function startFlooded(t, audit) {
+        const config = {
+            ...{ loops: 1, trusted_proxies: ["127.0.0.0/8"], audit: { path: audit } },
+            access: { allow_plaintext_passwords: true },
+        };
+        const server = await startAccounts({ config });
+        // A server that stops answers all guesses first.
+        const kill = async () => {
+            server.child.kill("SIGKILL");
+            await server.exited;
+        };
+        t.after(kill);
+        const statuses = [];
+        for (let i = 0; i < flooded; i += 1) {
+            // No network or account fails so often that it must wait.
+            const from = headersOf(`2001:db8:1:${i.toString(16)}::1`, basic(`nobody ${i}`, "guess"));
+            void postFrom(server, "127.0.0.1", "/jsonrpc", caller, from).then((answer) =>
+                statuses.push(answer?.status),
+            );
+        }
+        const isFull = () => statuses.includes(429) || statuses.length === flooded;
+        await eventually(isFull, "a full queue, or the end of all guesses", 30_000);
+        process.kill(server.pid, "SIGSTOP");
+        // Answers that were sent before are read.
+        await pause(50);
+        await pause(50);
+        return { server, kill, n: statuses.length, nVerified: statuses.filter((status) => status === 401).length };
+    }
+
+    test("threat-C9: lets a login through after one round of others", { skip: oneReplica }, async (t) => {
+        for (let tries = 1; ; tries += 1) {
+            const audit = path.join(keepFolder(), `flood-${tries}.jsonl`);
+            const { server, kill, n, nVerified } = await startFlooded(t, audit);
+            let c;
+            try {
+                c = await Connection.open(server);
+                await c.send(request("POST", "/jsonrpc", headersOf("192.0.2.1", basic("alice", "s3cret")), caller));
+            } finally {
+                process.kill(server.pid, "SIGCONT");
+            }
+            if (flooded - n < 60) {
+                // Too few wait still: this process stood still, and the server did not.
+                assert.ok(tries < 10, `${n} of ${flooded} were answered`);
+                c.socket.destroy();
+                await kill();
+                continue;
+            }
+            const { status, body } = await c.response({ timeoutMs: 60_000 });
+            assert.equal(status, 200, String(body));
+            const loginsBefore = () => {
+                const logins = readFileSync(audit, "utf8")
+                    .split("\n")
+                    .filter((line) => line.includes('"kind":"login"') && line.endsWith("}"))
+                    .map((line) => JSON.parse(line));
+                const own = logins.findIndex(({ caller: name, outcome }) => name === "alice" && outcome === "ok");
+                return own >= 0 && logins.slice(0, own);
+            };
+            const before = await eventually(loginsBefore, "the login in the audit");
+            const overtaken = before.filter(({ outcome }) => outcome === "wrong").length - nVerified;
+            // Two were hashed already, one had its turn, and others ran on the second thread meanwhile. In order of
+            // arrival there would be all.
+            assert.ok(overtaken <= 40, `${overtaken} guesses were verified first`);
+            return;
+        }
     });
 });
 
@@ -379,6 +488,48 @@ suite("a service", { concurrency: true }, () => {
         await eachWithin(1_000, 3, () => callToolWell(server, "s.wait", { ms: 1 }));
         await flooded;
     });
+
+    test("threat-A7: has a place for others beside all addresses of a network of IPv6", async (t) => {
+        const flood = startNetwork(t);
+        const service = await startService();
+        t.after(() => service.stop());
+        const source = { name: "s", url: service.url, openrpc: writeOpenRpc(), prefix: "s.", timeout: "5m" };
+        const server = await startBridge({
+            config: {
+                ...{ loops: 1, trusted_proxies: ["127.0.0.1"], roles: { anonymous } },
+                sources: [{ ...source, connections: 2, queue: 100, methods: ["*"] }],
+            },
+        });
+        t.after(() => server.stop());
+        await untilTool(server, "s.wait");
+        const echoFrom = (address) => callToolWell(server, "s.echo", { message: "x" }, { headers: forwarded(address) });
+        await echoFrom("203.0.113.7");
+        // Each differs from the others: equal calls would be one.
+        await flood(server, (i) => message("s.wait", { ms: 20_000 + i }, 1));
+        await echoFrom("203.0.113.7");
+        const ended = (await scrape(server)).value("causeway_calls_total", { tool: "s.wait" }) ?? 0;
+        assert.equal(ended, 0, "calls of the network have ended before");
+    });
+});
+
+// ---- limits of running calls ----
+
+suite("a limit of running calls", { concurrency: true }, () => {
+    for (const key of ["calls_per_tool", "calls_per_source"]) {
+        test(`threat-A7: ${key} leaves a place to others`, async (t) => {
+            const server = await start(t, {
+                ...{ limits: { [key]: 2 }, plugins: { timeout: "5m" }, timeouts: { drain: "0s" } },
+            });
+            const sleep = async (from, ms) => (await postFrom(server, from, "/jsonrpc", sleepFor(ms, 1)))?.status;
+            // A caller alone may have all places.
+            const both = [sleep(hostile, 500), sleep(hostile, 500)];
+            assert.deepEqual(await Promise.all(both), [200, 200]);
+            assert.equal(await sleep("127.0.0.1", 1), 200);
+            await startFlood(server, 1, () => sleep(hostile, 60_000));
+            assert.equal(await sleep(hostile, 1), 429);
+            assert.equal(await sleep("127.0.0.1", 1), 200);
+        });
+    }
 });
 
 // ---- streams ----
@@ -426,5 +577,69 @@ suite("streams that wait for changes", { concurrency: true }, () => {
         assert.equal(statuses.filter((status) => status === 200).length, 10);
         assert.equal(statuses.at(-1), 503);
         assert.equal(await openFrom(server, ["203.0.113.8"]), 1);
+    });
+});
+
+// ---- memory for request bodies ----
+
+suite("memory for request bodies", { concurrency: true, skip: oneReplica }, () => {
+    // Eight bodies of the largest size fit, four of one network.
+    const size = 131_072;
+    const config = {
+        loops: 2,
+        timeouts: { body: "1h", drain: "1s" },
+        limits: { body_size: size, body_memory: 8 * size },
+    };
+    const text = JSON.stringify(message("test.echo", { message: "x" }, 1)).padEnd(size);
+
+    // A request that the server has read but for the last byte of its body. On two loops the bytes of the next one may
+    // count before those that this one has read last, so not always the first ones are accepted.
+    async function hold(server, { localAddress, headers = {} }) {
+        const c = await Connection.open(server, { localAddress });
+        const all = { "Content-Type": "application/json", "Content-Length": size, ...headers };
+        await c.send(request("POST", "/jsonrpc", all, text.slice(0, -1)));
+        await c.untilRead();
+        return c;
+    }
+
+    async function finish(c) {
+        await c.send(" ");
+        return (await c.response()).status;
+    }
+
+    async function holdAll(server, clients) {
+        const held = [];
+        for (const client of clients) {
+            held.push(await hold(server, client));
+        }
+        return held;
+    }
+
+    test("threat-A7: is not all held by one client", async (t) => {
+        const server = await start(t, config);
+        const slow = { localAddress: hostile };
+        const held = await holdAll(server, batch(12, slow));
+        assert.equal((await postFrom(server, "127.0.0.1", "/jsonrpc", text)).status, 200);
+        // A body that ends, and one whose client leaves, make room for another one of its network.
+        assert.equal(await finish(held.shift()), 200);
+        held.shift().close();
+        const isAccepted = async () => (await finish(await hold(server, slow))) === 200;
+        await eventually(isAccepted, "room for another body");
+        const statuses = await Promise.all(held.map(finish));
+        assert.deepEqual(statuses.toSorted(), [...batch(2, 200), ...batch(8, 503)]);
+        const bytes = async () => (await scrape(server)).value("causeway_body_memory_bytes");
+        await eventually(async () => (await bytes()) === 0, "no body counts any more");
+    });
+
+    test("threat-A7: is not all held by one network of IPv6", async (t) => {
+        const server = await start(t, { ...config, trusted_proxies: ["127.0.0.1"] });
+        const from = (address) => ({ headers: { "X-Forwarded-For": address } });
+        const networks = Array.from({ length: 12 }, (_, i) => from(`2001:db8:1:${i.toString(16)}00::1`));
+        const held = await holdAll(server, networks);
+        for (const { headers } of [from("2001:db8:2::1"), from("203.0.113.8")]) {
+            assert.equal((await postFrom(server, "127.0.0.1", "/jsonrpc", text, headers)).status, 200);
+        }
+        const statuses = await Promise.all(held.map(finish));
+        assert.deepEqual(statuses.toSorted(), [...batch(4, 200), ...batch(8, 503)]);
     });
 });

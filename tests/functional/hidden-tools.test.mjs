@@ -56,6 +56,7 @@ async function start(names, accounts = true) {
         roles: { anonymous: permissions, authenticated: permissions, editor: secret.permissions },
         sources: [await sourceOf(names)],
         mcp: { tool_names: "portable", page_size: 2 },
+        toolsets: { found: { mode: "search", tools: ["*"] } },
         page_size: 2,
         public_url: "http://127.0.0.1:1",
         debug_headers: true,
@@ -152,6 +153,19 @@ suite("threat-C2: hidden tools change nothing for others", () => {
             await assertSame((server) => rpc(server, { id: 1, method: name, params: args }));
             await assertSame((server) => get(server, `/mcp/tools/describe?name=${name}`));
             await assertSame((server) => get(server, `/jsonrpc/methods/${name || "-"}`));
+        }
+    });
+
+    test("searches: what is found, in which order, and how many", async () => {
+        const path = "/mcp/x/found";
+        await assertSame((server) => modern(server, "tools/list", {}, { path }));
+        for (const query of ["get", "gets", "set one", "one set", "last", "pubs", "tool set", "aaa"]) {
+            const search = { name: "find_tools", arguments: { query } };
+            await assertSame((server) => modern(server, "tools/call", search, { path }));
+        }
+        for (const name of [...seen, ...hidden.slice(-8)]) {
+            const call = { name: "call_tool", arguments: { name, arguments: {} } };
+            await assertSame((server) => modern(server, "tools/call", call, { path }));
         }
     });
 

@@ -105,6 +105,18 @@ test("with consent it writes overlays that expose nothing, and secrets into file
     assert.match(after.stdout + after.stderr, /mcp-database has no fixed version/);
 });
 
+test("no server gets the name of the built-in source", async () => {
+    const home = newFolder("home");
+    const file = path.join(home, files["cursor.json"]);
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, JSON.stringify({ mcpServers: { causeway: { url: "https://hub.example/mcp" } } }));
+    const out = path.join(newFolder("out"), "sources");
+    const { code, stdout, stderr } = await run(home, "--yes", "-o", out);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^ *- name: "?causeway-cursor"?$/m);
+    assert.ok(!/name: "?causeway"?$/m.test(stdout), stdout);
+});
+
 test("a second run overwrites nothing", async () => {
     const home = makeHome(["cursor.json", "zed.json"]);
     const out = newFolder("out");

@@ -127,6 +127,9 @@ suite("an overlay", { concurrency: true }, () => {
                 takes("user.info", unknown),
                 takes("user.list", {}, { "x-mcp-tool": { annotations: { readOnlyHint: true } } }),
                 takes("user.purge", {}),
+                // A param that cannot be read is left out, and params may be described together.
+                describe("cache.isEnabled", { params: [{ name: "x", schema: {}, required: "yes" }] }),
+                describe("cache.hasItem", { "x-input": { patternProperties: { x: {} } } }),
             ]),
         );
         const folder = makeFolder();
@@ -138,6 +141,8 @@ suite("an overlay", { concurrency: true }, () => {
             "user.info": "changes",
             "user.list": "reads", // the service says so itself
             "user.purge": "destroys",
+            "cache.isEnabled": "changes",
+            "cache.hasItem": "changes",
         });
         const overlay = readFileSync(path.join(folder, "u.overlay.yaml"), "utf8");
         assert.equal(overlay.match(/read_only: true/g).length, 2, overlay);
@@ -523,6 +528,7 @@ suite("what is imported", { concurrency: true }, () => {
             [["http://"], /http:/],
             [["gopher://x/"], /gopher/],
             [["http://x/", "--name", "A B"], /not the name of a source: "A B"/],
+            [["http://x/", "--name", "causeway"], /"causeway" is the name of the built-in source; choose/],
             [["http://x/", "--preset", "aria3"], /no preset "aria3"; there are aria2/],
             [
                 ["http://x/", "--secret-env", "A", "--secret-file", "b"],

@@ -97,6 +97,9 @@ test("options in a pipe give a configuration whose snippet works with the Inspec
     assert.match(await inspect(snippet, "--method", "tools/list"), /examples__articles__list/);
     const call = ["--method", "tools/call", "--tool-name", "examples__articles__list"];
     assert.match(await inspect(snippet, ...call), /content/);
+    // It requires scopes, which the printed token has.
+    const types = ["--method", "tools/call", "--tool-name", "examples__contentTypes__list"];
+    assert.match(await inspect(snippet, ...types), /article/);
     assert.equal((text.match(/^ {2}causeway /gm) ?? []).length, 3, "the next three commands");
 });
 
@@ -155,7 +158,7 @@ test("account and token are as the commands make them, and both are recorded", a
     const tokens = await read("token", "list");
     assert.deepEqual(
         tokens.map(({ account: owner, name, state, scopes }) => [owner, name, state, scopes]),
-        [["ann", "init", "active", []]],
+        [["ann", "init", "active", ["tutorial:read", "tutorial:search"]]],
     );
     const audit = path.join(folder, "audit.log");
     const records = readFileSync(audit, "utf8").trim().split("\n").map(JSON.parse);

@@ -277,6 +277,18 @@ suite("install", { concurrency: true }, () => {
         assert.deepEqual(args, ["stdio", "--config", config, "--token-file", file]);
     });
 
+    test("--token-file without a database or issuer is refused, as stdio refuses it", async () => {
+        const home = makeHome();
+        const file = path.join(keepFolder(), "unchecked-token");
+        writeFileSync(file, "cw_secret\n", { mode: 0o600 });
+        for (const words of [["--config", writeConfig({})], []]) {
+            const { code, stdout, stderr } = await home.install("cursor", "--yes", ...words, "--token-file", file);
+            assert.deepEqual([code, stdout], [2, ""], stderr);
+            assert.match(stderr, /a token cannot be checked: set store\.path or access\.issuers/);
+        }
+        assert.deepEqual(readdirSync(home.home), []);
+    });
+
     test("--tool-names is an argument of the program", async () => {
         const home = makeHome();
         await installWell(home, "opencode", "--tool-names", "exact");

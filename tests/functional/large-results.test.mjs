@@ -259,6 +259,29 @@ suite("clients of others", () => {
     });
 });
 
+suite("work", () => {
+    test("threat-B6: a part is validated with the work that its result has left", async (t) => {
+        const callWith = async (validation_steps) => {
+            const server = await start(t, { limits: { validation_steps } });
+            const answer = await modern(server, "tools/call", { name: "s.listed", arguments: {} });
+            await server.stop();
+            return answer.json.result;
+        };
+        // The least work that the whole needs: nothing is left for a part of it.
+        let [few, enough] = [1_000, 1_000_000];
+        while (enough - few > enough / 20) {
+            const middle = Math.round((few + enough) / 2);
+            const [{ text }] = (await callWith(middle)).content;
+            if (/too much work/.test(text)) few = middle;
+            else enough = middle;
+        }
+        const result = await callWith(enough);
+        assert.equal(result.isError, true);
+        assert.match(result.content[0].text, /^The call succeeded, but its result of \d+ bytes is too large/);
+        assert.ok((await callWith(3 * enough)).structuredContent.length > 100);
+    });
+});
+
 suite("other doors", () => {
     test("JSON-RPC and REST return whole results, unless a size is configured", async (t) => {
         const server = await start(t);

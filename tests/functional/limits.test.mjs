@@ -119,16 +119,19 @@ test("threat-A8: a chunked body may have as many bytes as the ceiling says", asy
 });
 
 test("threat-B4: the bodies of all requests together may be as large as the ceiling says", async () => {
-    const limited = await startTestServer({ body_size: 200_000, body_memory: 300_000, loops: 2, body_ms: 600_000 });
+    // Bodies count in units of 16 KB: ten of them, and ten of another client.
+    const limited = await startTestServer({ body_size: 200_000, body_memory: 327_680, loops: 2, body_ms: 600_000 });
+    const to = { host: "127.0.0.1", port: limited.port };
+    const other = { localAddress: "127.0.0.2" };
     const status = async (size) => (await exchange(limited, request("POST", "/echo", {}, "m".repeat(size)))).status;
     // The server must have all of it before another body competes for what is left: whose bytes come
     // last is refused. That may be this one, while the body of an answer that its client has still counts.
     const hold = () =>
         eventually(async () => {
-            const c = await Connection.open(limited);
-            await c.send(request("POST", "/echo", { "Content-Length": 150_001 }, "h".repeat(150_000)));
+            const c = await Connection.open(to, other);
+            await c.send(request("POST", "/echo", { "Content-Length": 163_841 }, "h".repeat(163_840)));
             await c.untilRead();
-            if ((await status(150_001)) === 503 && c.buffer.length === 0) {
+            if ((await status(163_841)) === 503 && c.buffer.length === 0) {
                 return c;
             }
             c.close();
@@ -136,22 +139,22 @@ test("threat-B4: the bodies of all requests together may be as large as the ceil
         }, "a body that is held");
     let held = await hold();
     const c = await Connection.open(limited);
-    await c.send(request("POST", "/echo", {}, "m".repeat(150_001)) + get("/canary/behind"));
+    await c.send(request("POST", "/echo", {}, "m".repeat(163_841)) + get("/canary/behind"));
     assertError(await c.response(), 503, "unavailable");
     await c.closed();
     assert.equal(c.buffer.length, 0);
     // A body counts until its answer is out: the loop may be a moment behind its client.
     const isTaken = (size) => eventually(async () => (await status(size)) === 200, `${size} bytes`);
-    await isTaken(150_000);
-    await isTaken(149_999);
+    await isTaken(163_840);
+    await isTaken(147_456);
     // Once it is answered, or its client has gone, it counts no more.
     await held.send("h");
     assert.equal((await held.response()).status, 200);
-    await isTaken(150_001);
+    await isTaken(163_841);
     held.close();
     held = await hold();
     held.close();
-    await isTaken(150_001);
+    await isTaken(163_841);
     await limited.stop();
 });
 

@@ -3,12 +3,16 @@
 import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
 import { suite, test } from "node:test";
 import { databasePath } from "./support/accounts.mjs";
+import { keepFolder } from "./support/kept.mjs";
 import { addPlugin, modern, pluginFile, startBridge, untilTool } from "./support/mcp.mjs";
 import { runCauseway, writeConfig } from "./support/programs.mjs";
 import { get } from "./support/rest.mjs";
 import { eventually } from "./support/server.mjs";
+import { writeOpenRpc } from "./support/service.mjs";
 
 const dialect = "http://json-schema.org/draft-07/schema#";
 
@@ -57,6 +61,29 @@ suite("in the log", () => {
             ["pair", "/additionalItems", "additionalItems"],
             ["newer", "", "$schema"],
         ]);
+    });
+
+    test("a permission of an overlay that no role has is named with a suggestion", async (t) => {
+        const overlay = path.join(keepFolder(), "shop.overlay.yaml");
+        const methods = [
+            "{method: add, permissions: [access contents]}",
+            "{method: echo, permissions: [access content]}",
+            "{method: fail, permissions: [entirely different]}",
+        ];
+        writeFileSync(overlay, `methods:\n${methods.map((line) => `  - ${line}\n`).join("")}`);
+        const source = { name: "shop", url: "http://127.0.0.1:9/", openrpc: writeOpenRpc(), overlay };
+        const server = await start(t, { config: { sources: [source] } });
+        await untilTool(server, "echo");
+        const text = "a permission that no role has";
+        await eventually(() => lines(server, text).length >= 2, "the warnings");
+        const [first, second, ...more] = lines(server, text);
+        assert.deepEqual(more, []);
+        const of = (line, method) =>
+            assert.match(line, new RegExp(` warn sources: .*source="?shop"? method="?${method}"? `));
+        of(first, "add");
+        assert.match(first, / permission="access contents" suggestion="access content"$/);
+        of(second, "fail");
+        assert.match(second, / permission="entirely different"$/);
     });
 
     test("fault-B22: what access.scopes names is known", async (t) => {

@@ -168,7 +168,7 @@ suite("cacheScope", { concurrency: true }, () => {
         const clients = [{ name: "plain*", tool_names: "exact" }];
         const server = await startBridge({ config: { mcp: { clients } } });
         t.after(() => server.stop());
-        assert.deepEqual(await scopes(server), ["public", "private"]);
+        assert.deepEqual(await scopes(server), ["private", "private"]);
     });
 });
 

@@ -20,7 +20,7 @@ import { echoTool, startScript } from "./support/mcp-script.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { scrape } from "./support/metrics.mjs";
 import { writeConfig } from "./support/programs.mjs";
-import { eventually } from "./support/server.mjs";
+import { eventually, pause } from "./support/server.mjs";
 import { startStdio } from "./support/stdio.mjs";
 
 const textOf = (result) => result.content[0].text;
@@ -149,6 +149,56 @@ for (const era of ["legacy", "modern"]) {
         });
     });
 }
+
+// ---- credentials that the server rejects ----
+
+const unauthorized = { jsonrpc: "2.0", id: null, error: { code: -32_000, message: "Unauthorized" } };
+
+// From now on all requests get this status and body.
+function deny(upstream, status, body) {
+    const all = ["server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call", "GET"];
+    for (const what of all)
+        upstream.on[what] = ({ response }) => {
+            response.writeHead(status, { "Content-Type": "application/json" });
+            response.end(JSON.stringify(body));
+        };
+}
+
+suite("credentials that a server rejects when a session is opened", { concurrency: true }, () => {
+    const headers = { Authorization: "Bearer wrong" };
+
+    for (const [status, protocol, body] of [
+        [401, "auto", unauthorized],
+        [401, "legacy", unauthorized],
+        [401, "legacy", { error: "invalid_token" }],
+        [403, "auto", { error: "insufficient_scope" }],
+    ])
+        test(`with ${status} and ${JSON.stringify(body)} are not tried again, protocol ${protocol}`, async (t) => {
+            const upstream = await startScript();
+            deny(upstream, status, body);
+            const sources = [source("bad", upstream, { headers, protocol })];
+            const server = await startBridge({ plugins: [], config: { sources } });
+            t.after(() => server.stop());
+            await server.untilLogged(/error sources: not loaded .*it refuses our credentials/);
+            const tried = upstream.requests.length;
+            assert.ok(tried <= 2, `${tried} requests`);
+            // Other failures are tried again after 1 and 2 s.
+            await pause(3_500);
+            assert.equal(upstream.requests.length, tried);
+        });
+
+    test("are not tried by calls either", async (t) => {
+        const { bad, call } = await beside(t, {}, { headers, session: "call" });
+        await call("bad.echo", { message: "1" });
+        deny(bad, 401, { error: "invalid_token" });
+        bad.requests.length = 0;
+        for (let i = 0; i < 12; i += 1) {
+            assertToolError(await call("bad.echo"), /our credentials/);
+            await pause(200);
+        }
+        assert.ok(bad.requests.filter(({ verb }) => verb === "POST").length <= 4, `${bad.requests.length} requests`);
+    });
+});
 
 suite("a session", { concurrency: true }, () => {
     test("that the server lost is opened once more, and the call is sent once more", async (t) => {

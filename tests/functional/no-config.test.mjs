@@ -4,8 +4,9 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { rpc, toolNames, untilTool } from "./support/mcp.mjs";
+import { callToolWell, rpc, toolNames, untilTool } from "./support/mcp.mjs";
 import { host, newFolder } from "./support/plugins.mjs";
+import { invoke } from "./support/rest.mjs";
 import { binary, buildFolder, Program, root, startCauseway, startProgram } from "./support/programs.mjs";
 
 const env = { CAUSEWAY_CONFIG: "" };
@@ -46,6 +47,8 @@ test("every tool that is listed can be called by whoever sees it, on every door"
         const { status, json } = await rpc(server, { id: 1, method: name, params });
         assert.equal(status, 200, name);
         assert.ok(json.result.length > 0, name);
+        assert.deepEqual((await callToolWell(server, name, params)).structuredContent ?? json.result, json.result);
+        assert.equal((await invoke(server, name, params)).status, 200, name);
     }
     const { json } = await rpc(server, { id: 1, method: "examples.contentTypes.list" });
     assert.equal(json.error.code, -32601);
@@ -55,6 +58,20 @@ test("every tool that is listed can be called by whoever sees it, on every door"
 test("the first start has nothing to warn of", async () => {
     const server = await startCauseway({ env });
     await server.untilLogged(/only this machine can connect/);
+    await server.stop();
+    assert.equal(count(server, / (warn|error) /), 0, server.stderr);
+});
+
+test("the example configuration has nothing to warn of, and its callers see the same tools", async () => {
+    // Its plugins are those of the build that the tests run.
+    const text = readFileSync(path.join(root, "examples/causeway.yaml"), "utf8");
+    const config = path.join(newFolder("example"), "causeway.yaml");
+    const folder = path.join(buildFolder, "plugins");
+    assert.match(text, /directory: \.\.\/build\/release\/plugins\n/);
+    writeFileSync(config, text.replace("../build/release/plugins", folder));
+    const server = await startCauseway({ args: ["--config", config] });
+    await untilTool(server, examples[0]);
+    assert.deepEqual(await toolNames(server), examples);
     await server.stop();
     assert.equal(count(server, / (warn|error) /), 0, server.stderr);
 });

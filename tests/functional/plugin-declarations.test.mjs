@@ -2,6 +2,8 @@
 // and in the log of a server.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { suite, test } from "node:test";
 import { databasePath } from "./support/accounts.mjs";
 import { callTool, modern, ownName, permissions, rpc, startBridge, timed, untilTool } from "./support/mcp.mjs";
@@ -67,6 +69,35 @@ CW_TOOL(a, .annotations = CW_JSON({"auth": {"description": "who knows"}}));`,
     });
 });
 
+suite("control characters in names", () => {
+    // The escapes are those of C.
+    const broken = (more) =>
+        String.raw`RUN(a) CW_METHOD(a, "broken.a\nb", .permissions = {"access content"},
+    .params = {{"p\nq", .schema = CW_JSON({"type": "integer"})${more}}});
+CW_TOOL(a, .scopes = {"odd:x"}, .annotations = CW_JSON({"we\nird": 1}));`;
+
+    test("do not split the warnings of plugin check", async () => {
+        const file = compile("broken", broken(""));
+        const { code, stdout } = await check(file);
+        assert.equal(code, 0);
+        assert.deepEqual(
+            stdout.split("\n").filter((line) => line.startsWith("warning: ")),
+            [
+                String.raw`warning: method 'broken.a\u000ab': scope 'odd:x' is not a known scope`,
+                String.raw`warning: method 'broken.a\u000ab': annotation 'we\u000aird' is not known`,
+            ],
+        );
+        assert.equal(JSON.parse((await check(file, "--json")).stdout).warnings.length, 2);
+    });
+
+    test("do not split the mistakes of a plugin", async () => {
+        const { code, lines: found } = await check(compile("broken", broken(`, .default_value = CW_JSON("ten")`)));
+        assert.equal(code, 1);
+        assert.match(found[0], /^broken: method 'broken\.a\\u000ab': param 'p\\u000aq': default: expected integer/);
+        assert.match(found[1], /would not be loaded$/);
+    });
+});
+
 const lines = (server, text) => server.stderr.split("\n").filter((line) => line.includes(text));
 
 async function startWith(t, name, declarations, more = "") {
@@ -96,7 +127,7 @@ CW_TOOL(two, .scopes = {"two words"});
         /method 'wrong\.one': param 'c': schema: .*\/minimum/,
         /method 'wrong\.one': result: schema: .*\/required/,
         /method 'wrong\.two': param 'd': default: /,
-        /method 'wrong\.two': x-mcp-tool: annotations: auth: scopes: \[0\]/,
+        /method 'wrong\.two': scope 'two words': must be printable ASCII/,
     ];
 
     test("are all printed at once by plugin check", async () => {
@@ -113,6 +144,77 @@ CW_TOOL(two, .scopes = {"two words"});
         const server = await startWith(t, "wrong", declarations);
         for (const pattern of expected) {
             await eventually(() => lines(server, "not loaded").some((line) => pattern.test(line)), `${pattern}`);
+        }
+    });
+
+    test("in the marks of a method hide none in its other parts", async () => {
+        const { code, lines: found } = await check(
+            compile(
+                "parts",
+                `
+RUN(one) CW_METHOD(one, "parts.one", .input = CW_JSON({"allOf": 5}), .permissions = {"a\\tb"});
+CW_TOOL(one, .title = "\\xff", .scopes = {"a b"}, .ui = CW_JSON({"resourceUri": "ui://parts/one", "frame": 1}));
+RUN(two) CW_METHOD(two, "parts.two", .input = CW_JSON({"type": "object"}));
+CW_TOOL(two, .task = "soon", .visibility = "hide", .ui = "ui://");
+RUN(three) CW_METHOD(three, "parts.three", .params = {{"x", .schema = "{"}});
+CW_TOOL(three, .annotations = CW_JSON({"auth": {"scopes": ["a b"], "levels": "none"}}));
+RUN(four) CW_METHOD(four, "parts.four");
+CW_RESOURCE(four, .uri = "docs://four", .annotations = CW_JSON({"audience": 5, "priority": 7}));
+`,
+            ),
+        );
+        assert.equal(code, 1);
+        const expected = [
+            /^parts: method 'parts\.one': input: schema: \/allOf: /,
+            /^parts: method 'parts\.one': permission 'a\?b': must not have control characters$/,
+            /^parts: method 'parts\.one': title: not UTF-8$/,
+            /^parts: method 'parts\.one': scope 'a b': must be printable ASCII/,
+            /^parts: method 'parts\.one': x-mcp-tool: ui: unknown member 'frame'$/,
+            /^parts: method 'parts\.two': input: type, properties and required follow from the params$/,
+            /^parts: method 'parts\.two': task: must be /,
+            /^parts: method 'parts\.two': visibility: "hide" needs scopes or the level "required"$/,
+            /^parts: method 'parts\.two': x-mcp-tool: ui: resourceUri must be a URI ui:/,
+            /^parts: method 'parts\.three': param 'x': schema: /,
+            /^parts: method 'parts\.three': annotations\.auth: scope 'a b': must be printable ASCII/,
+            /^parts: method 'parts\.three': annotations\.auth: member 'levels': is not known$/,
+            /^parts: method 'parts\.four': resource: annotations: "audience" must be /,
+            /^parts: method 'parts\.four': resource: annotations: "priority" must be /,
+        ];
+        for (const pattern of expected) {
+            assert.equal(found.filter((line) => pattern.test(line)).length, 1, `${pattern}\n${found.join("\n")}`);
+        }
+        assert.equal(found.filter((line) => line.startsWith("parts: ")).length, expected.length, found.join("\n"));
+    });
+
+    test("in names of tools are all printed, with and without other mistakes", async () => {
+        const long = "x".repeat(129);
+        const names = `
+RUN(a) CW_METHOD(a, "a b/x"); CW_TOOL(a);
+RUN(b) CW_METHOD(b, "a b.x"); CW_TOOL(b);
+RUN(c) CW_METHOD(c, "c d/x"); CW_TOOL(c);
+RUN(d) CW_METHOD(d, "c d.x"); CW_TOOL(d, .ui = "ui://names/d");
+RUN(e) CW_METHOD(e, "${long}"); CW_TOOL(e);
+`;
+        const expected = [
+            /^names: method 'a b\.x': tool name 'a_x20b\.x' is taken by method 'a b\/x' of 'names'$/,
+            /^names: method 'c d\.x': tool name 'c_x20d\.x' is taken by method 'c d\/x' of 'names'$/,
+            /^names: method 'x+': its tool name would be longer than 128 characters$/,
+        ];
+        for (const [declarations, more] of [
+            [names, []],
+            [
+                `${names}RUN(f) CW_METHOD(f, "f", .params = {{"x", .schema = CW_JSON({"type": 5})}});`,
+                [/^names: .*type/],
+            ],
+            [`${names}RUN(f) CW_METHOD(f, "f", .output = "["); CW_TOOL(f);`, [/^names: .*output/]],
+        ]) {
+            const { code, lines: found } = await check(compile("names", declarations));
+            assert.equal(code, 1);
+            const all = found.filter((line) => line.startsWith("names: "));
+            for (const pattern of [...expected, ...more]) {
+                assert.equal(all.filter((line) => pattern.test(line)).length, 1, `${pattern}\n${found.join("\n")}`);
+            }
+            assert.equal(all.length, expected.length + more.length, found.join("\n"));
         }
     });
 
@@ -181,6 +283,29 @@ CW_TOOL(c, .auth_level = "required");
         warning("annotation 'destructiveHint' must be true or false");
         warning("annotation 'colour' is not known");
         assert.doesNotMatch(stdout, /warning:.*open_world/); // another name of a hint
+    });
+
+    test("unknown annotations of a resource are named by plugin check", async () => {
+        const { code, stdout } = await check(
+            compile(
+                "near",
+                `
+RUN(a) CW_METHOD(a, "near.a", .permissions = {"access content"});
+CW_RESOURCE(a, .uri = "docs://a", .annotations = CW_JSON({"Priority": 0.5, "audience": ["user"], "colour": "red"}));
+RUN(b) CW_METHOD(b, "near.b", .permissions = {"access content"}, .params = {{"x"}});
+CW_RESOURCE_TEMPLATE(b, .uri_template = "docs://b/{x}", .annotations = CW_JSON({"lastmodified": "2026-01-01"}));
+`,
+            ),
+        );
+        assert.equal(code, 0);
+        assert.deepEqual(
+            stdout.split("\n").filter((line) => line.startsWith("warning: ")),
+            [
+                "warning: method 'near.a': annotation 'Priority' is not known; did you mean 'priority'?",
+                "warning: method 'near.a': annotation 'colour' is not known",
+                "warning: method 'near.b': annotation 'lastmodified' is not known; did you mean 'lastModified'?",
+            ],
+        );
     });
 
     test("and in the log, with the methods that any caller may use", async (t) => {
@@ -254,6 +379,64 @@ CW_PROMPT(d, .name = "dee", .title = "Dee");`,
     assert.deepEqual(methods[0].output, { type: "string", pattern: "^r" });
 });
 
+test("plugin check prints whether calls of a tool are tasks, and its view", async () => {
+    const file = compile(
+        "shown",
+        `
+RUN(a) CW_METHOD(a, "shown.a", .permissions = {"access content"});
+CW_TOOL(a, .task = "always", .ui = "ui://causeway/data.html");
+RUN(b) CW_METHOD(b, "shown.b", .permissions = {"access content"});
+CW_TOOL(b, .ui = CW_JSON({"resourceUri": "ui://causeway/data.html", "visibility": ["app"], "prefersBorder": true}));
+RUN(c) CW_METHOD(c, "shown.c", .permissions = {"access content"});
+CW_TOOL(c);`,
+    );
+    const { code, stdout, stderr } = await check(file);
+    assert.equal(code, 0, stderr);
+    const [, a, b, c] = stdout.split(/^(?=shown\.)/m);
+    assert.ok(a.includes("\n  task         always\n"), stdout);
+    assert.ok(a.includes("\n  view         ui://causeway/data.html\n"), stdout);
+    assert.ok(b.includes("\n  view         ui://causeway/data.html\n"), stdout);
+    assert.ok(b.includes('\n               visibility: ["app"]\n'), stdout);
+    assert.ok(b.includes("\n               prefersBorder: true\n"), stdout);
+    assert.doesNotMatch(b, /^ {2}task/m);
+    assert.doesNotMatch(c, /^ {2}(task|view)/m);
+    const { methods } = JSON.parse((await check(file, "--json")).stdout);
+    assert.deepEqual(
+        methods.map(({ task, view }) => [task, view]),
+        [
+            ["always", { resourceUri: "ui://causeway/data.html" }],
+            [undefined, { resourceUri: "ui://causeway/data.html", visibility: ["app"], prefersBorder: true }],
+            [undefined, undefined],
+        ],
+    );
+});
+
+test("plugin check prints the skills beside a plugin, and those that would be left out", async () => {
+    const file = compile("skilled", `RUN(a) CW_METHOD(a, "skilled.a", .permissions = {"access content"});`);
+    const none = await check(file);
+    assert.doesNotMatch(none.stdout, /skill\b/);
+    assert.deepEqual(JSON.parse((await check(file, "--json")).stdout).skills, []);
+    const folder = file.replace(/\.so$/, ".skills");
+    for (const [name, text] of [
+        ["refunds", "---\nname: refunds\ndescription: How to refund\n---\n"],
+        ["broken", "---\nname: other\ndescription: x\n---\n"],
+    ]) {
+        mkdirSync(path.join(folder, name), { recursive: true });
+        writeFileSync(path.join(folder, name, "SKILL.md"), text);
+    }
+    const { code, stdout } = await check(file);
+    assert.equal(code, 0);
+    assert.match(stdout, /version 1\.0, 1 method, 0 tools, 1 skill\n/);
+    assert.ok(stdout.includes("\n  skill        refunds - How to refund\n"), stdout);
+    assert.match(stdout, /^warning: skill 'broken' would be left out: its name in SKILL\.md is 'other'$/m);
+    const json = JSON.parse((await check(file, "--json")).stdout);
+    assert.deepEqual(json.skills, [{ name: "refunds", description: "How to refund", uri: "skill://skilled/refunds" }]);
+    assert.equal(json.warnings.filter((line) => line.startsWith("skill 'broken'")).length, 1);
+    rmSync(folder, { recursive: true });
+    writeFileSync(folder, "no directory");
+    assert.match((await check(file)).stdout, /^warning: skills cannot be read: .*skilled\.skills'/m);
+});
+
 suite("causeway-plugin-host --call", () => {
     const declarations = `
 static void echo(cw_call *call) { cw_put_json(call, NULL, cw_value_json(call, cw_arg(call, "x"))); }
@@ -278,12 +461,21 @@ CW_METHOD(filled, "call.filled", .permissions = {"access content"},
         };
         assert.deepEqual(run("call.echo", { x: 3 }), { status: 0, json: 3 });
         assert.deepEqual(run("call.filled", {}), { status: 0, json: "why" });
-        for (const params of [{}, { x: "a" }, { x: 12 }, { x: 1, z: 2 }, { x: 1.5, y: 7 }]) {
+        // By position, in the order of the declaration.
+        assert.deepEqual(run("call.echo", [3, "z"]), { status: 0, json: 3 });
+        assert.deepEqual(run("call.filled", ["z"]), { status: 0, json: "z" });
+        assert.deepEqual(run("call.filled", []), { status: 0, json: "why" });
+        for (const params of [{}, { x: "a" }, { x: 12 }, { x: 1, z: 2 }, { x: 1.5, y: 7 }, [], ["a"], [1, "b", 2]]) {
             const { json } = await rpc(server, { method: "call.echo", params, id: 1 });
             const own = run("call.echo", params);
             assert.equal(own.status, 1);
             assert.deepEqual(own.json, json.error, JSON.stringify(params));
         }
+        const text = spawnSync(host, ["--call", "call.echo", file, '"Ada"'], { encoding: "utf8" });
+        assert.deepEqual(
+            [text.status, text.stderr],
+            [1, "causeway-plugin-host: params: must be an object or an array\n"],
+        );
         const bad = run("call.echo", { x: 7 });
         assert.equal(bad.status, 1);
         assert.equal(bad.json.code, -32603);

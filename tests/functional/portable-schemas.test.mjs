@@ -7,7 +7,16 @@ import { after, before, suite, test } from "node:test";
 import Ajv from "ajv";
 import Ajv2020 from "ajv/dist/2020.js";
 import { checkTools, describe, subschemas, toolsOfList } from "../clients/rules.mjs";
-import { assertToolError, callTool, callToolWell, metaKey, modern, permissions, startBridge } from "./support/mcp.mjs";
+import {
+    assertToolError,
+    callTool,
+    callToolWell,
+    metaKey,
+    modern,
+    permissions,
+    reloadBridge,
+    startBridge,
+} from "./support/mcp.mjs";
 import { buildFolder } from "./support/programs.mjs";
 import { draft07, makeMethod, makePortable, makeValue, randomFrom } from "./support/schema-samples.mjs";
 import { eventually } from "./support/server.mjs";
@@ -343,6 +352,25 @@ suite("properties under portable names", { concurrency: true }, () => {
             assertToolError(answer);
             assert.match(answer.json.result.content[0].text, pattern);
         }
+    });
+
+    test("are shown after a reload that changes only mcp.schemas", async (t) => {
+        const params = [{ name: "x y", schema: { type: "string" } }];
+        const openrpc = writeOpenRpc({
+            openrpc: "1.3.2",
+            info: { title: "t", version: "1" },
+            methods: [{ name: "echo", params }],
+        });
+        const sources = [{ name: "shop", url: "http://127.0.0.1:1/rpc", openrpc, methods: ["*"] }];
+        const server = await startBridge({ plugins: [], config: { sources, mcp: { schemas: "exact" } } });
+        t.after(() => server.stop());
+        const shown = async () =>
+            (await modern(server, "tools/list")).json.result.tools.flatMap((tool) =>
+                Object.keys(tool.inputSchema.properties),
+            );
+        await eventually(async () => (await shown())[0] === "x y", "the exact schema");
+        await reloadBridge(server, { mcp: { schemas: "portable" } });
+        await eventually(async () => (await shown())[0] === "x_y", "the portable schema");
     });
 
     test("are unknown to clients with exact schemas", async (t) => {

@@ -179,24 +179,61 @@ test("threat-A11: others than trusted proxies, and hostile headers, are refused"
     assert.equal(metrics.status, 200);
 });
 
-test("connections count for the client of the header, not for the balancer", async () => {
+// Open connections to `port` as these clients, one after another: the status of each, and their end.
+function holder(port) {
     const open = [];
-    const held = (client) =>
+    const hold = (client) =>
         new Promise((resolve) => {
-            const socket = net.connect(plain, "127.0.0.1", () =>
+            const socket = net.connect(port, "127.0.0.1", () =>
                 socket.write(Buffer.concat([v1(client), Buffer.from(get("/healthz"))])),
             );
             open.push(socket);
             socket.on("data", (chunk) => resolve(Number(chunk.toString("latin1", 9, 12))));
             socket.on("close", () => resolve(null)).on("error", () => resolve(null));
         });
-    const first = await Promise.all(Array.from({ length: 40 }, () => held("203.0.113.20")));
+    return { hold, closeAll: () => open.splice(0).forEach((socket) => socket.destroy()) };
+}
+
+test("connections count for the client of the header, not for the balancer", async () => {
+    const { hold, closeAll } = holder(plain);
+    const first = await Promise.all(Array.from({ length: 40 }, () => hold("203.0.113.20")));
     assert.deepEqual(new Set(first), new Set([200]));
-    assert.equal(await held("203.0.113.20"), 503);
-    assert.equal(await held("203.0.113.21"), 200);
-    open.forEach((socket) => socket.destroy());
-    await eventually(async () => (await held("203.0.113.20")) === 200, "room for the address again");
-    open.forEach((socket) => socket.destroy());
+    assert.equal(await hold("203.0.113.20"), 503);
+    assert.equal(await hold("203.0.113.21"), 200);
+    closeAll();
+    await eventually(async () => (await hold("203.0.113.20")) === 200, "room for the address again");
+    closeAll();
+});
+
+test("threat-A7: connections are not all held by one network of IPv6", async (t) => {
+    const own = await startBridge({
+        config: {
+            listen: [{ address: "127.0.0.1:0", proxy_protocol: true }],
+            trusted_proxies: ["127.0.0.1"],
+            timeouts: { idle: "1h" },
+            limits: { connections: 40, connections_per_address: 2 },
+        },
+        roles: {},
+        listen: false,
+    });
+    t.after(() => own.stop());
+    const { hold, closeAll } = holder(own.port);
+    t.after(closeAll);
+    const accepted = async (clients) => {
+        let n = 0;
+        for (const client of clients) {
+            n += (await hold(client)) === 200;
+        }
+        return n;
+    };
+    const list = (n, client) => Array.from({ length: n }, (_, i) => client(i.toString(16)));
+    assert.equal(await accepted(list(4, () => "2001:db8:1:1::1")), 2);
+    assert.equal(await accepted(list(20, (i) => `2001:db8:1:${i}::1`)), 6);
+    assert.equal(await accepted(list(40, (i) => `2001:db8:1:${i}00::1`)), 12);
+    assert.equal(await accepted(["2001:db8:2::1", "203.0.113.30"]), 2);
+    closeAll();
+    await eventually(async () => (await hold("2001:db8:1:1::1")) === 200, "room for the network again");
+    closeAll();
 });
 
 test("a listener with proxy_protocol needs trusted_proxies", async () => {

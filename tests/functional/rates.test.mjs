@@ -97,7 +97,9 @@ suite("a tool that is called too often", () => {
     test("threat-B8: a notification is refused silently", async () => {
         const notice = { method: "test.echo", params: { message: "x" } };
         assert.equal((await rpc(server, notice)).status, 204);
-        await server.untilLogged(/call refused method="?test\.echo"? caller="?anonymous"? verdict="too many"/);
+        await server.untilLogged(
+            /call refused method="?test\.echo"? caller="?anonymous"? verdict="too many" door="?mcp"?/,
+        );
     });
 });
 
@@ -228,16 +230,38 @@ test("a rate that is none is refused with an example", async () => {
 suite("lists and descriptions", () => {
     test("have a rate of their own: each caller, and each network of those who have not logged in", async () => {
         const limits = { rates: { lists: "1/h burst 3" } };
-        const config = { limits, trusted_proxies: ["127.0.0.0/8"], access: { allow_plaintext_passwords: true } };
+        const config = {
+            ...{ limits, trusted_proxies: ["127.0.0.0/8"], access: { allow_plaintext_passwords: true } },
+            roles: { anonymous: permissions, editor: [] },
+            mcp: { events: { enabled: true } },
+            toolsets: { found: { mode: "search", tools: ["test.*"] } },
+        };
         const server = await startAccounts({ config });
         const { token } = await server.token("alice");
         const doors = {
             list: (headers) => get(server, "/mcp/tools/list", headers),
-            describe: (headers) => get(server, "/mcp/tools/describe?name=test.none", headers),
+            describe: (headers) => get(server, "/mcp/tools/describe?name=test.echo", headers),
             methods: (headers) => get(server, "/jsonrpc/methods", headers),
             mcp: (headers) => modern(server, "tools/list", {}, { headers }),
-            prompts: (headers) => modern(server, "prompts/list", {}, { headers }),
+            method: (headers) => get(server, "/jsonrpc/methods/test.echo", headers),
+            search: (headers) =>
+                modern(
+                    server,
+                    "tools/call",
+                    { name: "find_tools", arguments: { query: "echo" } },
+                    { path: "/mcp/x/found", headers },
+                ),
         };
+        const asked = {
+            "prompts/list": {},
+            "resources/list": {},
+            "resources/templates/list": {},
+            "events/list": {},
+            "events/poll": { name: "test.event", arguments: {}, cursor: null },
+        };
+        for (const [method, params] of Object.entries(asked)) {
+            doors[method] = (headers) => modern(server, method, params, { headers });
+        }
         const alice = { ...bearer(token), "X-Forwarded-For": "192.0.2.1" };
         for (const door of ["list", "mcp", "methods"]) {
             assert.equal((await doors[door](alice)).status, 200, door);
@@ -248,6 +272,16 @@ suite("lists and descriptions", () => {
             const retryAfter = answer.headers.get?.("retry-after") ?? answer.headers["retry-after"];
             assert.ok(Number(retryAfter) > 1000, door);
             assert.match(answer.text, /Too many lists and descriptions for this caller: try again in/);
+        }
+        // Each counts, also alone.
+        for (const [i, [door, ask]] of Object.entries(doors).entries()) {
+            const refused = [];
+            for (let n = 1; n <= 4; n += 1) {
+                const { status, text } = await ask({ "X-Forwarded-For": `198.51.100.${i + 1}` });
+                refused.push(status === 429);
+                assert.ok(status === 200 || status === 429 || door === "events/poll", `${door}: ${text}`);
+            }
+            assert.deepEqual(refused, [false, false, false, true], door);
         }
         await server.untilLogged(/list refused caller="?alice"? address="?192\.0\.2\.1"?/);
         // Calls are counted elsewhere, and others have rates of their own.
@@ -333,6 +367,11 @@ test("a refused call is one line in the log, with caller and tool, on every door
         await server.untilLogged(pattern);
         assert.equal(server.stderr.match(pattern).length, 1, door);
     }
+    // Logins with scopes are checked by the call itself.
+    await rpc(server, { method: "test.scoped", id: 1 }, basic("alice", "s3cret"));
+    await server.untilLogged(
+        /call refused method="?test\.scoped"? caller="?alice"? verdict="?login"? door="?jsonrpc"?/,
+    );
     // A name of any length is cut.
     await rpc(server, { method: "x".repeat(100_000), id: 1 }, bob);
     await server.untilLogged(/call refused method="?x{100,}/);

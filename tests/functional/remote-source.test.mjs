@@ -7,8 +7,8 @@ import { suite, test } from "node:test";
 import { keepFolder } from "./support/kept.mjs";
 import {
     assertRpcError,
+    assertSoon,
     assertToolError,
-    assertWithin,
     callTool,
     callToolWell,
     modern,
@@ -34,13 +34,6 @@ function source(service, more = {}) {
         methods: ["add", "echo", "fail", "wait"].map((method) => ({ method })),
         ...more,
     };
-}
-
-// Like timed(), on the clock that stands still with the machine.
-async function timedHere(work) {
-    const clock = timeLimit(0);
-    const value = await work();
-    return { value, ms: -clock() };
 }
 
 async function start(t, service, more, config = {}) {
@@ -161,6 +154,27 @@ suite("a service described by a file", { concurrency: true }, () => {
         assertRpcError(await rpc(server, echo), 400, -32601, 1);
     });
 
+    test("threat-D2: asks for scopes also where a method may be called but is no tool", async (t) => {
+        const own = { scopes: ["op:scope"], auth_level: "required" };
+        const call = { tool: false, expose_on_jsonrpc: true };
+        const document = openRpc();
+        const its = { annotations: { auth: { scopes: ["its:scope"] } } };
+        document.methods.find(({ name }) => name === "echo")["x-mcp-tool"] = its;
+        const methods = [
+            { method: "add", ...call, ...own },
+            { method: "echo", ...call },
+        ];
+        const server = await start(t, await startService(), { methods, openrpc: writeOpenRpc(document) });
+        for (const [method, params, scopes] of [
+            ["shop.add", { a: 1, b: 2 }, ["op:scope"]],
+            ["shop.echo", { message: "" }, ["its:scope"]],
+        ]) {
+            const { status, json } = await rpc(server, { method, params, id: 1 });
+            assert.equal(status, 401, method);
+            assert.deepEqual(json.error.data.required_scopes, scopes);
+        }
+    });
+
     test("threat-D2: has the title, description, annotations and permissions that the operator gave", async (t) => {
         const annotations = { readOnlyHint: true };
         const methods = [
@@ -258,9 +272,7 @@ suite("a service described by a file", { concurrency: true }, () => {
     test("may be down when the server starts", async (t) => {
         const url = `http://127.0.0.1:${await freePort()}/rpc`;
         const server = await start(t, { url }, { timeout: `${patience(500)}ms` });
-        const { value, ms } = await timedHere(() => callTool(server, "shop.add", { a: 1, b: 2 }));
-        assertToolError(value);
-        assertWithin(ms, 600, "refused");
+        assertToolError(await assertSoon(patience(600), () => callTool(server, "shop.add", { a: 1, b: 2 })));
     });
 });
 
@@ -354,12 +366,10 @@ suite("a service that misbehaves", () => {
             const isThere = async () => !(await callTool(server, "shop.add", { a: 1, b: 2 })).json.result?.isError;
             await eventually(isThere, "a call that has an answer in time");
             service.mode = mode;
-            const call = () => timedHere(() => callTool(server, "shop.add", { a: 1, b: 2 }));
-            const calls = Array.from({ length: 8 }, call);
-            for (const { value, ms } of await Promise.all(calls)) {
-                const text = assertToolError(value);
-                assert.doesNotMatch(text, /Traceback|main\.py|127\.0\.0\.1/);
-                assert.ok(ms <= timeout + patience(100), `${ms} ms`);
+            const call = () => callTool(server, "shop.add", { a: 1, b: 2 });
+            const calls = () => Promise.all(Array.from({ length: 8 }, call));
+            for (const answer of await assertSoon(timeout + patience(100), calls)) {
+                assert.doesNotMatch(assertToolError(answer), /Traceback|main\.py|127\.0\.0\.1/);
             }
             service.mode = null;
             await eventually(async () => {
@@ -409,9 +419,8 @@ suite("a service that misbehaves", () => {
         const isThere = async () => !(await callTool(server, "shop.add", { a: 1, b: 2 })).json.result?.isError;
         await eventually(isThere, "a call that has an answer in time");
         await service.stop();
-        const { value, ms } = await timedHere(() => callTool(server, "shop.add", { a: 1, b: 2 }));
-        assertToolError(value);
-        assert.ok(ms <= timeout + patience(100));
+        const call = () => callTool(server, "shop.add", { a: 1, b: 2 });
+        assertToolError(await assertSoon(timeout + patience(100), call));
         const rpcAnswer = await rpc(server, { method: "shop.add", params: [1, 2], id: 1 });
         assertRpcError(rpcAnswer, 500, -32603, 1);
         await service.start();

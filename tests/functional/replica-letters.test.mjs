@@ -13,6 +13,7 @@ const everything = [discover, call, "access content", "view metrics"];
 
 suite("letters between two servers", { timeout: 300_000 }, () => {
     let upstream, a, b;
+    const began = performance.now();
     before(async () => {
         upstream = await startProgram(process.execPath, [fixture, "sessions"], { name: "mcp-sessions" });
         const config = {
@@ -113,6 +114,19 @@ suite("letters between two servers", { timeout: 300_000 }, () => {
         await b.untilLogged(/more than 1 % of answers arrive at another server/);
         await answer(b, { username: 7 });
         assert.equal(b.stderr.split("more than 1 % of answers").length, 2);
+        stream.close();
+    });
+
+    test("that are lost are at most 30 lines of the log in a minute", async () => {
+        const { stream, answer } = await askAt(a);
+        const long = { username: "x".repeat(1_100_000), email: "e@example.org" };
+        for (let n = 0; n < 60; n += 1) {
+            assert.equal((await answer(b, long)).status, 202);
+        }
+        await b.untilLogged(/a letter to another server is lost/);
+        const minutes = Math.floor((performance.now() - began) / 60_000) + 1;
+        const lines = b.stderr.match(/a letter to another server is lost reason=/g).length;
+        assert.ok(lines <= 30 * minutes, `${lines} lines`);
         stream.close();
     });
 });

@@ -6,7 +6,15 @@ import { gunzipSync } from "node:zlib";
 import { get, startMany } from "./support/rest.mjs";
 
 const methods = "/jsonrpc/methods";
-const small = ["/jsonrpc/methods/t.00001", "/.well-known/mcp.json", "/mcp/server-card"];
+const small = [
+    "/jsonrpc/methods/t.00001",
+    "/.well-known/mcp.json",
+    "/mcp/server-card",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+];
+// Without one, no document describes the protected resource.
+const issuers = [{ issuer: "http://127.0.0.1:9", audience: ["https://t.example.org"], allow_private: true }];
 const gzip = { "Accept-Encoding": "gzip" };
 
 suite("threat-A7: without public_url", () => {
@@ -16,6 +24,7 @@ suite("threat-A7: without public_url", () => {
             debug_headers: true,
             loops: 1,
             hosts: ["localhost", "127.0.0.1", "[::1]", "*.example.org"],
+            access: { issuers },
         });
         own = `localhost:${new URL(server.url).port}`;
     });
@@ -63,6 +72,26 @@ suite("threat-A7: without public_url", () => {
         assert.equal(tags.size, others.length);
         // What was there before still is.
         assert.equal(state(await ask(methods, own)), "HIT");
+    });
+
+    test("so do small documents", async () => {
+        for (const target of small) {
+            const states = [];
+            for (const host of [
+                "localhost:30000",
+                "LocalHost:30001",
+                "localhost.",
+                "f.example.org",
+                "g.example.org:1",
+            ]) {
+                const answer = await ask(target, host, gzip);
+                assert.equal(answer.status, 200, `${target} ${answer.text}`);
+                assert.equal(answer.headers["content-encoding"], undefined, target);
+                assert.ok(answer.text.includes(host.toLowerCase()) || answer.text.includes(host), answer.text);
+                states.push(state(answer));
+            }
+            assert.deepEqual(states, ["MISS", "HIT", "HIT", "HIT", "HIT"], target);
+        }
     });
 
     test("the bytes are those of a document of its own, and 304 works", async () => {

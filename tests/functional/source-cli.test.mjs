@@ -9,6 +9,7 @@ import { cli, databasePath } from "./support/accounts.mjs";
 import { keepFolder } from "./support/kept.mjs";
 import { callToolWell, permissions, toolNames, untilTool } from "./support/mcp.mjs";
 import { runCauseway, startCauseway, writeConfig } from "./support/programs.mjs";
+import { compilePlugin, newFolder, versionSource } from "./support/plugins.mjs";
 import { eventually } from "./support/server.mjs";
 import { shopOf, startService, writeOpenRpc } from "./support/service.mjs";
 import { freePort } from "./support/ports.mjs";
@@ -116,7 +117,7 @@ suite("the lock", { concurrency: true }, () => {
         assert.equal(code, 0, stderr);
         assert.match(
             stdout,
-            /^shop: 5 methods, 1 tools, 1 withheld\n {2}warning: method 'echo': it was never approved; it is withheld/,
+            /^shop: 5 methods, 1 tool, 1 withheld\n {2}warning: method 'echo': it was never approved; it is withheld/,
         );
     });
 
@@ -384,6 +385,28 @@ suite("threat-D3: a lock that", { concurrency: 2 }, () => {
         await service.start();
     });
 
+    test("is lost together with a file of its source takes the tools that run, and both are reported", async (t) => {
+        const service = await startService();
+        const overlay = path.join(makeFolder(), "overlay.yaml");
+        writeFileSync(overlay, "methods: []\n");
+        const { file, lock } = configure(service, { locked: true, more: { overlay } });
+        await cli(file, "source", "approve");
+        const server = await serve(t, file);
+        await untilTools(server, ["add", "echo"]);
+        rmSync(overlay);
+        await cli(file, "source", "refresh");
+        assert.deepEqual(await toolNames(server), ["add", "echo"], "the older version stays");
+        rmSync(lock);
+        await cli(file, "source", "refresh");
+        await untilTool(server, "add", false);
+        await server.untilLogged(/every tool is withheld source="shop" problem="lock .* does not exist/);
+        const [{ problem }] = JSON.parse((await run(file, "list", "--json")).stdout);
+        assert.match(problem, /cannot open .*overlay\.yaml.*\nlock .* does not exist; every tool is withheld/);
+        const ready = await fetch(`${server.url}/readyz`);
+        assert.equal(ready.status, 503);
+        assert.equal((await ready.json()).lock, "unusable");
+    });
+
     test("was never made withholds every tool from the start", async (t) => {
         const { file, lock } = configure(await startService(), { locked: true });
         const server = await serve(t, file);
@@ -454,7 +477,7 @@ suite("the services", { concurrency: true }, () => {
         assert.equal(checked.code, 1);
         assert.match(
             checked.stdout,
-            /^shop: 4 methods, 1 tools, 0 withheld\n {2}warning: method 'echo': the service has no such/,
+            /^shop: 4 methods, 1 tool, 0 withheld\n {2}warning: method 'echo': the service has no such/,
         );
         const { code, stdout } = await run(file, "diff");
         assert.equal(code, 1);
@@ -481,7 +504,7 @@ suite("the services", { concurrency: true }, () => {
         const good = configure(service, { methods: ["add", "nix.*"] });
         const checked = await run(good.file, "check");
         assert.equal(checked.code, 0);
-        assert.match(checked.stdout, /^shop: 5 methods, 1 tools, 0 withheld\n {2}warning: .*'nix\.\*' fits none/);
+        assert.match(checked.stdout, /^shop: 5 methods, 1 tool, 0 withheld\n {2}warning: .*'nix\.\*' fits none/);
         const bad = configure(service, { methods: ["ad"] });
         const { code, stdout } = await run(bad.file, "check", "--json");
         assert.equal(code, 1);
@@ -507,22 +530,33 @@ suite("the services", { concurrency: true }, () => {
         await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
         t.after(() => server.close());
         const service = { url: `http://127.0.0.1:${server.address().port}/` };
-        const check = async (text) => {
-            const secret = { file: path.join(makeFolder(), "secret") };
-            writeFileSync(secret.file, text);
-            const { file } = configure(service, { more: { openrpc: writeOpenRpc(), secret }, state: { lock: null } });
-            return await run(file, "check");
+        const fileWith = (text) => {
+            const file = path.join(makeFolder(), "secret");
+            writeFileSync(file, text);
+            return file;
         };
-        const right = await check("right");
-        assert.equal(right.code, 0, right.stdout);
-        const wrong = await check("wrong");
-        assert.equal(wrong.code, 1);
-        assert.match(
-            wrong.stdout,
-            /^shop: 5 methods, 2 tools.*\n {2}problem: the service rejects the credentials: HTTP status 401\n/,
-        );
-        assert.ok(!wrong.stdout.includes("wrong"));
-        assert.deepEqual(seen, ["rpc.discover", "rpc.discover"]); // one try each, and nothing else
+        const ways = {
+            secret: (text) => ({ file: fileWith(text) }),
+            header_files: (text) => ({ Authorization: fileWith(`Bearer ${text}`) }),
+            headers: (text) => ({ Authorization: `Bearer ${text}` }),
+        };
+        for (const [key, make] of Object.entries(ways)) {
+            seen.length = 0;
+            const check = async (text) => {
+                const more = { openrpc: writeOpenRpc(), [key]: make(text) };
+                return await run(configure(service, { more, state: { lock: null } }).file, "check");
+            };
+            const right = await check("right");
+            assert.equal(right.code, 0, right.stdout);
+            const wrong = await check("wrong");
+            assert.equal(wrong.code, 1, `${key}: ${wrong.stdout}`);
+            assert.match(
+                wrong.stdout,
+                /^shop: 5 methods, 2 tools.*\n {2}problem: the service rejects the credentials: HTTP status 401\n/,
+            );
+            assert.ok(!wrong.stdout.includes("wrong"));
+            assert.deepEqual(seen, ["rpc.discover", "rpc.discover"]); // one try each, and nothing else
+        }
     });
 
     test("are checked: a name that two of them have ends with 1", async () => {
@@ -533,14 +567,83 @@ suite("the services", { concurrency: true }, () => {
             return JSON.parse((await run(file, "check", "--json")).stdout);
         };
         const [shop, other] = await checkAll(entry("shop", ["add", "echo"]), entry("other", ["add", "wait"]));
-        assert.deepEqual([shop.ok, shop.problems], [true, []]);
-        assert.equal(other.ok, false);
+        assert.deepEqual([shop.ok, shop.problems, shop.tools], [true, [], 2]);
+        assert.deepEqual([other.ok, other.tools], [false, 1]);
         assert.match(other.problems.join(), /method 'add'.*'shop'/);
         const file = writeConfig({ sources: [entry("shop", ["add"]), entry("other", ["add"])] });
         assert.equal((await run(file, "check")).code, 1);
         assert.equal((await run(file, "check", "other")).code, 0);
         const apart = writeConfig({ sources: [entry("shop", ["add"]), { ...entry("other", ["add"]), prefix: "o." }] });
         assert.equal((await run(apart, "check")).code, 0);
+    });
+
+    // A service with names of the plugin "hello" and of the server itself, beside its own.
+    async function clashing(more = {}) {
+        const service = await startService();
+        const [add] = service.document.methods;
+        const names = ["hello.greet", "hello.off", "hello.broken", "causeway.status"];
+        service.document.methods.push(...names.map((name) => ({ ...add, name })));
+        const folder = newFolder("plugins");
+        compilePlugin(folder, "hello", versionSource("hello", "1", "hello.greet"));
+        compilePlugin(folder, "off", versionSource("off", "1", "hello.off"), { as: "off.so.disabled" });
+        writeFileSync(path.join(folder, "broken.so"), "hello.broken");
+        const { file } = configure(service, { methods: ["add", ...names] });
+        const config = JSON.parse(readFileSync(file, "utf8"));
+        writeFileSync(file, JSON.stringify({ ...config, ...more, plugins: { directory: folder, ...more.plugins } }));
+        return { file, folder };
+    }
+
+    const checkClashing = async (more, ...words) => await run((await clashing(more)).file, "check", ...words);
+
+    const taken = [
+        /^method 'hello\.greet': also offered by 'hello'$/m,
+        /^method 'causeway\.status': also offered by 'causeway'$/m,
+    ];
+
+    test("are checked: a name of a plugin or of the server itself ends with 1", async () => {
+        const { code, stdout } = await checkClashing({}, "--json");
+        const [{ ok, problems, tools }] = JSON.parse(stdout);
+        assert.deepEqual([code, ok, problems.length, tools], [1, false, 2, 3], stdout);
+        taken.forEach((line) => assert.match(problems.join("\n"), line));
+        const closed = await checkClashing({ admin: { enabled: false } });
+        assert.equal(closed.code, 1);
+        assert.match(closed.stdout, /^ {2}problem: method 'hello\.greet': also offered by 'hello'$/m);
+        assert.ok(!closed.stdout.includes("causeway.status"), closed.stdout);
+    });
+
+    test("are checked: names of plugins that cannot be read end with 1", async () => {
+        const admin = { enabled: false };
+        const hostless = await checkClashing({ plugins: { host: "/nowhere/host" }, admin });
+        assert.equal(hostless.code, 1);
+        assert.match(hostless.stdout, /^shop: 9 methods, 5 tools/);
+        assert.match(hostless.stderr, /^causeway: the names of plugins are not compared: .*\/nowhere\/host/m);
+        const absent = await checkClashing({ plugins: { directory: "/nowhere" }, admin });
+        assert.deepEqual([absent.code, absent.stderr], [0, ""], absent.stdout);
+    });
+
+    test("are listed with the methods that are left out", async (t) => {
+        const { file, folder } = await clashing();
+        const server = await serve(t, file);
+        await untilTool(server, "add");
+        const row = async () => JSON.parse((await run(file, "list", "--json")).stdout)[0];
+        const lines = async () => ((await row()).problem ?? "").split("\n").toSorted();
+        await eventually(async () => (await lines()).length === 2, "both methods");
+        const [status, greet] = await lines();
+        assert.match(status, taken[1]);
+        assert.match(greet, taken[0]);
+        const counted = async () => {
+            const { state, tools } = await row();
+            return [state, tools];
+        };
+        assert.deepEqual(await counted(), ["ready", 3]);
+        await cli(file, "source", "refresh");
+        assert.deepEqual(await counted(), ["ready", 3]);
+        // The name is free again.
+        rmSync(path.join(folder, "hello.so"));
+        await eventually(async () => isDeepStrictEqual(await lines(), [status]), "one method");
+        assert.deepEqual(await counted(), ["ready", 4]);
+        await server.stop();
+        assert.deepEqual([await counted(), await lines()], [["not running", 4], [status]]);
     });
 
     test("are checked for what the server would warn of", async () => {
@@ -552,6 +655,38 @@ suite("the services", { concurrency: true }, () => {
         assert.match(stdout, /^ {2}warning: method 'add': scope 'stock:nix' /m);
         const [{ warnings }] = JSON.parse((await run(file, "check", "--json")).stdout);
         assert.equal(warnings.length, 1);
+    });
+
+    test("are checked for defaults that their schemas reject", async () => {
+        const service = await startService();
+        const add = { method: "add", params: { a: { default: "one" } } };
+        const { file } = configure(service, { methods: [add, "echo"] });
+        const own = await run(file, "check");
+        assert.equal(own.code, 1);
+        assert.match(own.stdout, /^ {2}problem: method 'add': param 'a': default: expected integer, got string$/m);
+        methodOf(service, "add").params[0].schema.default = "one";
+        const plain = configure(service, { methods: ["add", "echo"] });
+        const { code, stdout } = await run(plain.file, "check");
+        assert.equal(code, 0, stdout);
+        assert.match(
+            stdout,
+            /^ {2}warning: a default that cannot be used is left out.*: method 'add': param 'a': expected/m,
+        );
+    });
+
+    test("are checked for permissions that no role has", async () => {
+        const methods = [
+            { method: "add", permissions: ["access contents"] },
+            { method: "echo", permissions: ["access content"] },
+            { method: "wait", permissions: ["entirely different"] },
+        ];
+        const { file } = configure(await startService(), { methods });
+        const { code, stdout } = await run(file, "check", "--json");
+        assert.equal(code, 0);
+        assert.deepEqual(JSON.parse(stdout)[0].warnings, [
+            "method 'add': permission 'access contents' is a permission that no role has; did you mean 'access content'?",
+            "method 'wait': permission 'entirely different' is a permission that no role has",
+        ]);
     });
 
     test("are asked again by a running server when that is ordered", async (t) => {

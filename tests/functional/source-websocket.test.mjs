@@ -67,6 +67,14 @@ for (const [scheme, options, more] of [
             assert.equal(service.handshakes.length, 1);
         });
 
+        test("gets the calls of each loop, each with its own places", async (t) => {
+            const service = await startWebSocket(options);
+            const server = await start(t, service, { ...more, connections: 16, queue: 0 });
+            // More than the places of one loop, and most unlikely to be all on the same one.
+            const calls = Array.from({ length: 18 }, (_, i) => callToolWell(server, "s.wait", { ms: 400 + i }));
+            await Promise.all(calls);
+        });
+
         test("takes and gives large messages", async (t) => {
             const service = await startWebSocket(options);
             const server = await start(t, service, { ...more, methods: [{ method: "echo", max_result_size: 0 }] });

@@ -18,6 +18,7 @@ import {
     pluginFile,
     workersOf,
 } from "./support/mcp.mjs";
+import { compilePlugin, newFolder } from "./support/plugins.mjs";
 import { awakeMs, binary, runCauseway, slowness, writeConfig } from "./support/programs.mjs";
 import { eventually, pause } from "./support/server.mjs";
 import { startStdio, StdioClient } from "./support/stdio.mjs";
@@ -613,6 +614,26 @@ suite("who asks", { concurrency: true }, () => {
         await refused.end({ code: 1 });
         assert.match(refused.program.stderr, /the token is refused/);
         assert.equal(refused.program.stdout, "");
+    });
+
+    test("a token or an account that is refused is no caller without a login", async () => {
+        const plugins = newFolder("open");
+        const open = 'CW_METHOD(run, "open.run");\nCW_TOOL(run);\n';
+        const source = `#include <causeway/plugin.h>\nCW_PLUGIN("open", "1");\n`;
+        compilePlugin(plugins, "open", `${source}static void run(cw_call *call) { (void)call; }\n${open}`);
+        const config = writeConfig({ roles, store: { path: databasePath() }, plugins: { directory: plugins } });
+        await cli(config, "account", "add", "alice", "--role", "editor", { input: "s3cret\n" });
+        const { token } = JSON.parse(await cli(config, "token", "create", "alice", "--json"));
+        for (const [options, code] of [
+            [{ env: { CAUSEWAY_TOKEN: "bad" } }, 1],
+            [{ args: ["--as", "mallory"] }, 1],
+            [{ env: { CAUSEWAY_TOKEN: token } }, 0],
+            [{ args: ["--as", "alice"] }, 0],
+        ]) {
+            const client = new StdioClient(["--config", config, ...(options.args ?? [])], { env: options.env });
+            await client.end({ code });
+            assert.doesNotMatch(client.program.stderr, /MCP clients see no tools|not listed to MCP clients/);
+        }
     });
 
     test("without anything: the example plugins", async () => {

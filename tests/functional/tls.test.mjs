@@ -478,8 +478,8 @@ test("a stop waits for a call over TLS and ends it properly", async () => {
     const idle = await Connection.open(one, { tls });
     await idle.assertAlive();
     const c = await Connection.open(one, { tls });
-    // Long enough to run when the signal arrives.
-    await c.send(get(`/later?${patience(3_000)}`));
+    // Long enough to run when the signal arrives, and over before the limit of a stop (30 s).
+    await c.send(get(`/later?${Math.min(patience(3_000), 15_000)}`));
     await pause(100);
     one.child.kill("SIGTERM");
     const { status, headers } = await c.response({ timeoutMs: 20_000 });

@@ -154,6 +154,17 @@ suite("lean lists", () => {
         assert.equal(named(await list(server, at("lean")), "invoice.get").description, long);
         await reloadBridge(server, { toolsets });
     });
+
+    test("a reload that changes only the input schemas has an effect", async () => {
+        const { input_schemas, ...others } = toolsets.signatures;
+        const { inputSchema } = named(await list(server, at("signatures")), "invoice.get");
+        assert.deepEqual([input_schemas, inputSchema.properties], ["signature", undefined]);
+        await reloadBridge(server, { toolsets: { ...toolsets, signatures: others } });
+        const isFull = async () =>
+            named(await list(server, at("signatures")), "invoice.get").inputSchema.properties !== undefined;
+        await eventually(isFull, "the whole schema");
+        await reloadBridge(server, { toolsets });
+    });
 });
 
 suite("causeway list --cost", () => {

@@ -256,6 +256,7 @@ suite("work that validation may cost", () => {
     const catastrophe = String.raw`^(?!x)(\w+\s?)*$`;
     const words = (n, text) => Array.from({ length: n }, () => text);
     const tooMuch = /too much work to validate/;
+    const trusted_proxies = ["127.0.0.1"];
 
     // "echo" of a service, with these schemas.
     const startEcho = async (t, argument, result, config = {}) => {
@@ -315,6 +316,28 @@ suite("work that validation may cost", () => {
         const line = /fault="schema".*too much work to validate \(limits.validation_steps\)/;
         await eventually(() => line.test(bridge.stderr), "the reason in the log");
         await callToolWell(bridge, "echo", { message: ["!"] });
+    });
+
+    test("results that waste work lower the limit of their caller alone", async (t) => {
+        const bridge = await startEcho(t, {}, { items: { not: { pattern: catastrophe } } }, { trusted_proxies });
+        const callFrom = async (address, message) => {
+            const headers = { "X-Forwarded-For": address, "X-Forwarded-Proto": "https" };
+            const { json } = await callTool(bridge, "echo", { message }, { headers });
+            return json.result.isError ? json.result.content[0].text : "well";
+        };
+        const costly = words(70_000, `${"a".repeat(14)}!`);
+        const large = words(40_000, "!");
+        assert.equal(await callFrom("198.51.100.1", large), "well");
+        const isLimited = async () => {
+            for (let i = 0; i < 6; i += 1) {
+                assert.match(await callFrom("198.51.100.1", costly), tooMuch);
+            }
+            return tooMuch.test(await callFrom("198.51.100.1", large));
+        };
+        await eventually(isLimited, "the lower limit of the caller");
+        // One of 256 others shares the slot of the caller.
+        const others = [2, 3, 4].map((n) => callFrom(`198.51.100.${n}`, large));
+        assert.ok((await Promise.all(others)).includes("well"));
     });
 
     test("threat_B5: the problems of 1.1 MB that do not match", async (t) => {
@@ -429,6 +452,34 @@ suite("what services say their own way", () => {
             "/n: expected a number greater than 5, got 5",
         );
         assert.ok(!bridge.stderr.includes("a schema that cannot be used"));
+    });
+
+    test("a default that its schema rejects is left out with a warning, and one of the operator is a mistake", async (t) => {
+        const service = await startService();
+        const params = [
+            { name: "message", schema: {} },
+            { name: "n", schema: { type: "integer", default: "ten" } },
+        ];
+        const methods = [{ name: "echo", params, result: { name: "echo", schema: {} } }];
+        const openrpc = writeOpenRpc({ openrpc: "1.3.2", info: { title: "old", version: "1" }, methods });
+        const entry = (name, more = {}) => ({ name, url: service.url, openrpc, ...more });
+        const wrong = { method: "echo", params: { n: { default: "eleven" } } };
+        const bridge = await start({
+            sources: [entry("old", { methods: ["echo"] }), entry("own", { methods: [wrong], prefix: "own." })],
+        });
+        t.after(() => bridge.stop());
+        await untilTool(bridge, "echo");
+        // The service gets what the caller has given, and its own default counts.
+        await callToolWell(bridge, "echo", { message: "x" });
+        assert.deepEqual(service.calls.at(-1), { method: "echo", params: { message: "x" } });
+        const { json } = await modern(bridge, "tools/list");
+        const { inputSchema } = json.result.tools.find(({ name }) => name === "echo");
+        assert.deepEqual(inputSchema.properties.n, { type: "integer" });
+        const left =
+            /source="old" warning="a default that cannot be used is left out: method 'echo': param 'n': expected/;
+        const refused =
+            /not loaded source="own" problem="method 'echo': param 'n': default: expected integer, got string"/;
+        await eventually(() => left.test(bridge.stderr) && refused.test(bridge.stderr), "both in the log");
     });
 
     test("JSON in content.text is compact UTF-8", async (t) => {

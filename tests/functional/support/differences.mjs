@@ -330,7 +330,7 @@ const calls = [
     },
     {
         theirs: "the metadata of RFC 9728",
-        ours: "404 without `access.issuers`, as in the replay; otherwise the metadata, without tool names",
+        ours: "404 without an authorization server (`access.issuers`, `access.server.enabled`), as in the replay; otherwise the metadata, without tool names",
         why: "the metadata must name an issuer; fault-B9",
         in: /^anon.*95-resource-metadata$/,
         covers: [
@@ -510,7 +510,7 @@ export const beyond = [
     ],
     [
         "the site's validator reads schemas as draft 4 to 7",
-        "2020-12, unless `$schema` names draft-07; all other dialects are rejected by name",
+        "2020-12, unless `$schema` names draft-07; draft-06 is read as draft-07, and all other dialects are rejected by name",
         "2020-12 is the default dialect of MCP",
     ],
     [
@@ -520,7 +520,7 @@ export const beyond = [
     ],
     [
         "a result is any JSON value",
-        'the same on JSON-RPC and REST; on `/mcp` legacy clients get a non-object value as `{"result": …}`, with a matching output schema',
+        'the same on JSON-RPC and REST; on `/mcp` a text has no `structuredContent`, and legacy clients get another non-object value as `{"result": …}`, with a matching output schema',
         "`structuredContent` is an object in these versions",
     ],
     [
