@@ -2,18 +2,19 @@ import http from "node:http";
 import path from "node:path";
 import { callFile, pluginFolder, startConfigured } from "../bridge/bridge.mjs";
 import { build } from "../http/servers.mjs";
-import { paced } from "./healthy.mjs";
-import { flood } from "./hostile.mjs";
+import { paced, roles } from "./healthy.mjs";
+import { ask, flood } from "./hostile.mjs";
 
 export const name = "hosts";
 export const about = `8 connections ask for /jsonrpc/methods of 1,000 methods, compressed, each time
     with another port in Host; the healthy client calls a method of a plugin.`;
+export const least = { 200: 20 };
 
 export async function start() {
     const many = path.join(build, "bench", "catalogue", "many0.so");
     const echo = path.join(build, "tests", "plugins", "echo.so");
     const plugins = { directory: pluginFolder(echo, many), load_timeout: "60s" };
-    const server = await startConfigured({ plugins });
+    const server = await startConfigured({ plugins, roles });
     await server.said(/catalogue published tools=1\d{4} /);
     return {
         server,
@@ -23,19 +24,13 @@ export async function start() {
     };
 }
 
-function ask(address, from, agent, port) {
-    const [host, own] = address.split(":");
-    const headers = { Host: `localhost:${port}`, "Accept-Encoding": "gzip" };
-    const options = { host, port: own, localAddress: from, agent, path: "/jsonrpc/methods", headers };
-    return new Promise((resolve) => {
-        const request = http.get(options, (answer) => answer.resume().on("close", resolve));
-        request.on("error", resolve);
-    });
-}
-
-export async function attack({ address, from, ready }) {
+export async function attack({ address, from, ready, count }) {
     const agent = new http.Agent({ keepAlive: true });
     let port = 0;
     ready();
-    await flood(8, () => ask(address, from, agent, (port = (port % 65_535) + 1)));
+    await flood(8, count, () => {
+        port = (port % 65_535) + 1;
+        const headers = { Host: `localhost:${port}`, "Accept-Encoding": "gzip" };
+        return ask(address, from, { agent, path: "/jsonrpc/methods", headers });
+    });
 }
