@@ -71,7 +71,8 @@ struct cw_exchange {
     cw_active_source *active;
     cw_call_timeout *limit;  /* where the method's is not that of its source; or NULL */
     const cw_schema *output; /* of the result, or NULL; lives as long as the view */
-    cw_sink *waiter;         /* NULL: no client waits */
+    uint64_t owner;  /* hash of the account or widest network of the caller, if `output` is set */
+    cw_sink *waiter; /* NULL: no client waits */
     cw_deadline deadline;
     cw_arena arena;
     uint32_t slot;

@@ -133,7 +133,7 @@ cw_code cw_validate_arguments(cw_exchange *ex, const cw_entry *entry, const cw_a
 cw_code cw_validate_result(cw_exchange *ex, const cw_json *result, cw_err *err)
 {
     /* A caller that causes expensive results to fail must not take large ones from others. */
-    const uint64_t ids[] = {(uint64_t)(uintptr_t)ex->active->source, ex->call.owner};
+    const uint64_t ids[] = {(uint64_t)(uintptr_t)ex->active->source, ex->owner};
     cw_str who = cw_str_make((const char *)ids, sizeof ids);
     int64_t most = cw_wasted_work_ceiling(&ex->rl->waste, who, cw_call_steps(ex->rl));
     int64_t steps = most;

@@ -50,7 +50,7 @@ typedef struct cw_replicas cw_replicas;
 
 /* Increase it with each change of a message that becomes a letter (door/mcp/letter.h), or of its head.
  * Servers ignore letters of another form, so replicas of two versions with the same form work together. */
-#define CW_LETTER_FORM 1u
+#define CW_LETTER_FORM 2u
 
 #define CW_REPLICAS_WAIT_MS 500u     /* before a discovery, plus up to as long at random */
 #define CW_REPLICAS_CHANGED_MS 3000u /* instead, on a server whose catalogue has just changed */

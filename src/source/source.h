@@ -56,7 +56,6 @@ typedef struct cw_source_call {
     uint64_t queue_ns;     /* likewise: how long it has waited */
     uint64_t begun_ns;     /* when start was called; 0: not measured */
     uint64_t ended_ns;     /* set by a source that reads the clock at the end; 0: not known */
-    uint64_t owner;        /* likewise: hash of the account or widest network; 0: not known */
     int64_t pid;           /* set by a source that runs it in a process; 0: none */
     bool is_followed;      /* set by the source: a job of the service, which has no time limit */
     bool keeps_job;        /* set before cancel: the job of the service continues */

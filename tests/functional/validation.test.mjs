@@ -281,6 +281,30 @@ suite("work that validation may cost", () => {
         return bridge;
     };
 
+    // "echo" of a plugin, with this schema of a member of the result.
+    const startEchoPlugin = async (t, result, config) => {
+        const bridge = await start(config);
+        t.after(() => bridge.stop());
+        const output = JSON.stringify(JSON.stringify({ properties: { message: result } }));
+        compilePlugin(
+            bridge.plugins,
+            "work",
+            `#include <causeway/plugin.h>
+            CW_PLUGIN("work", "1.0");
+            static void echo(cw_call *call)
+            {
+                cw_open_object(call, NULL);
+                cw_put_value(call, "message", cw_arg(call, "message"));
+                cw_close(call);
+            }
+            CW_METHOD(echo, "echo", .usage = "Returns it.", .params = {{"message"}}, .output = ${output});
+            CW_TOOL(echo);
+            `,
+        );
+        await untilTool(bridge, "echo");
+        return bridge;
+    };
+
     const cpuMs = (bridge) => {
         const stat = readFileSync(`/proc/${bridge.child.pid}/stat`, "utf8");
         const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -318,27 +342,36 @@ suite("work that validation may cost", () => {
         await callToolWell(bridge, "echo", { message: ["!"] });
     });
 
-    test("results that waste work lower the limit of their caller alone", async (t) => {
-        const bridge = await startEcho(t, {}, { items: { not: { pattern: catastrophe } } }, { trusted_proxies });
-        const callFrom = async (address, message) => {
-            const headers = { "X-Forwarded-For": address, "X-Forwarded-Proto": "https" };
-            const { json } = await callTool(bridge, "echo", { message }, { headers });
-            return json.result.isError ? json.result.content[0].text : "well";
-        };
-        const costly = words(70_000, `${"a".repeat(14)}!`);
-        const large = words(40_000, "!");
-        assert.equal(await callFrom("198.51.100.1", large), "well");
-        const isLimited = async () => {
-            for (let i = 0; i < 6; i += 1) {
-                assert.match(await callFrom("198.51.100.1", costly), tooMuch);
-            }
-            return tooMuch.test(await callFrom("198.51.100.1", large));
-        };
-        await eventually(isLimited, "the lower limit of the caller");
-        // One of 256 others shares the slot of the caller.
-        const others = [2, 3, 4].map((n) => callFrom(`198.51.100.${n}`, large));
-        assert.ok((await Promise.all(others)).includes("well"));
-    });
+    // Each loop counts for itself.
+    const oneLoop = { loops: 1, trusted_proxies };
+    const costlyItems = { items: { not: { pattern: catastrophe } } };
+    const kinds = {
+        service: (t) => startEcho(t, {}, costlyItems, oneLoop),
+        plugin: (t) => startEchoPlugin(t, costlyItems, oneLoop),
+    };
+    for (const [kind, startKind] of Object.entries(kinds)) {
+        test(`results of a ${kind} that waste work lower the limit of their caller alone`, async (t) => {
+            const bridge = await startKind(t);
+            const callFrom = async (address, message) => {
+                const headers = { "X-Forwarded-For": address, "X-Forwarded-Proto": "https" };
+                const { json } = await callTool(bridge, "echo", { message }, { headers });
+                return json.result.isError ? json.result.content[0].text : "well";
+            };
+            const costly = words(2_000, `${"a".repeat(14)}!`);
+            const large = words(40_000, "!");
+            assert.equal(await callFrom("198.51.100.1", large), "well");
+            const isLimited = async () => {
+                for (let i = 0; i < 6; i += 1) {
+                    assert.match(await callFrom("198.51.100.1", costly), tooMuch);
+                }
+                return tooMuch.test(await callFrom("198.51.100.1", large));
+            };
+            await eventually(isLimited, "the lower limit of the caller", 20_000);
+            // One of 256 others shares the slot of the caller.
+            const others = [2, 3, 4].map((n) => callFrom(`198.51.100.${n}`, large));
+            assert.ok((await Promise.all(others)).includes("well"));
+        });
+    }
 
     test("threat_B5: the problems of 1.1 MB that do not match", async (t) => {
         const bridge = await startEcho(t, { items: { pattern: catastrophe } }, {});

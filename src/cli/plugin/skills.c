@@ -11,7 +11,10 @@
 static void add_warning(cw_str skill, const char *problem, void *ctx)
 {
     cw_buf *lines = ctx;
-    cw_buf_printf(lines, "skill '%.*s' would be left out: %s\n", CW_STR_ARG(skill), problem);
+    size_t from = lines->n;
+    cw_buf_printf(lines, "skill '%.*s' would be left out: %s", CW_STR_ARG(skill), problem);
+    cw_buf_escape_controls(lines, from);
+    cw_buf_add_char(lines, '\n');
 }
 
 cw_code cw_plugin_report_skills(cw_plugin_report *report, cw_err *err)

@@ -474,12 +474,15 @@ static bool is_from_waiter(const park *p, const parcel *head)
     return !strcmp(p->waiter, head->from);
 }
 
-/* A request asks whether the park knows of it. Silence ends its wait. Its server may have got another number. */
+/* A request asks whether the park knows of it. Silence ends its wait. Its server may have got another number.
+ * A request that has the questions has ended, so these were lost. */
 static void on_check(park *p, const parcel *head)
 {
+    p->waiter_place = head->from_place;
+    if (!p->takes_reports && !cw_list_is_empty(&p->questions))
+        send_questions(p);
     if (!p->takes_reports)
         return;
-    p->waiter_place = head->from_place;
     parcel present = parcel_to(p->door, p->waiter);
     present.kind = PRESENT;
     send_parcel(p->rl, p->waiter_place, &p->by, &present, CW_STR(""));

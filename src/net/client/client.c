@@ -693,10 +693,23 @@ static cw_fair_key key_of(const cw_runner *runner)
     return (cw_fair_key){{owner, owner, owner}};
 }
 
+/* Callers behind one proxy have one peer address, so the server alone would not see two of them. */
+static void watch_owner(const cw_client_conn *l)
+{
+    cw_loop *loop = l->client->loop;
+    cw_run_queue *q = loop->run_queue;
+    if (CW_LIKELY(l->owner == q->answered || l->owner == 0))
+        return;
+    if (q->answered)
+        cw_run_queue_set_contested(q, cw_loop_recent_ns(loop));
+    q->answered = l->owner;
+}
+
 /* Its turn has come. */
 static void run_conn(cw_runner *runner)
 {
     cw_client_conn *l = conn_of(runner);
+    watch_owner(l);
     if (is_reading(l))
         read_turn(l);
     if (CW_UNLIKELY(!(l->events & UV_READABLE)) && l->state != LINK_CLOSED)

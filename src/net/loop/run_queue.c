@@ -42,6 +42,9 @@ static void pause_group(cw_run_queue *q, uint64_t group, uint64_t now, uint64_t 
         return;
     size_t i = group % CW_RUN_QUEUE_PAUSES;
     uint64_t end = pause_end(now, took, q->is_wasted ? WASTE_FACTOR : PAUSE_FACTOR);
+    /* A short pause does not end the long one after waste. */
+    if (q->pauses[i].group == group && q->pauses[i].large_until_ns > end)
+        end = q->pauses[i].large_until_ns;
     q->pauses[i].group = group;
     q->pauses[i].until_ns = pause_end(now, took, PAUSE_FACTOR);
     q->pauses[i].large_until_ns = end;

@@ -53,6 +53,7 @@ typedef struct cw_run_queue {
     uint32_t turn;           /* of the loop, in which slice_began */
     uint64_t slice_began_ns; /* when this turn served its first runner */
     uint64_t contested_ns;   /* when two groups last followed each other */
+    uint64_t answered;       /* owner of the latest answer (client.h); 0: none yet */
     uint64_t measured_ns;    /* until then the processor time of each step is measured */
     uint64_t paused_ns;      /* no pause is longer than until then */
     struct {

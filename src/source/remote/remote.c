@@ -782,7 +782,7 @@ static cw_code begin_request(cw_remote_loop_state *p, cw_source_call *call, cw_s
     }
     f->trial = trial;
     cw_fair_key key = cw_caller_fair_key(call->caller, call->peer);
-    f->owner = call->owner = key.at[0];
+    f->owner = key.at[0];
     record_caller(p, f->owner);
     bool waits = cw_fair_count(&p->waiting) > 0 || !may_begin(p, f->owner);
     cw_code rc = waits ? enqueue(f, &key, err) : depart(f, err);

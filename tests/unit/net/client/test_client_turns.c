@@ -97,6 +97,18 @@ TEST(a_request_can_be_cancelled_while_its_answer_waits)
     assert_int_equal(a.calls, 0);
 }
 
+TEST(answers_of_two_callers_contest_the_loop_and_those_of_one_do_not)
+{
+    const uint64_t owners[] = {CALLER, CALLER, 0, CALLER, OTHER};
+    for (size_t i = 0; i < 5; i++) {
+        client_exchange e = {.req = {.owner = owners[i]}};
+        assert_int_equal(f.queue.contested_ns, 0);
+        client_request(&f, &e);
+        assert_large(&e);
+    }
+    assert_true(f.queue.contested_ns > 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -105,6 +117,7 @@ int main(void)
         T(an_answer_of_a_caller_that_pauses_is_not_polled_for_and_read_afterwards),
         T(an_answer_of_another_caller_is_read_meanwhile),
         T(a_request_can_be_cancelled_while_its_answer_waits),
+        T(answers_of_two_callers_contest_the_loop_and_those_of_one_do_not),
     };
     return cmocka_run_group_tests_name("client_turns", tests, NULL, NULL);
 }

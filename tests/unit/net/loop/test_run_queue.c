@@ -144,6 +144,7 @@ TEST(a_runner_that_is_removed_does_not_run)
 static void contest(worker *a, worker *other, bool is_contested)
 {
     memset(trace, 0, sizeof trace);
+    queue.measured_ns = 0; /* of the try before: its first step would pause the group already */
     for (int i = 0; i < 2; i++) { /* the first one is the reason to measure */
         if (is_contested)
             cw_run_queue_set_contested(&queue, cw_clock_ns());
@@ -209,6 +210,29 @@ TEST(without_memory_for_the_queue_a_runner_runs_at_once)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+TEST(a_short_pause_does_not_end_the_one_after_waste)
+{
+    worker a = worker_new('a', 1, 3 * MS);
+    const uint64_t *end = &queue.pauses[1].large_until_ns;
+    a.wastes = true;
+    for (int i = 0; i < TRIES && *end < cw_clock_ns() + 20 * MS; i++) {
+        cw_run_queue_set_contested(&queue, cw_clock_ns());
+        turn();
+        (void)cw_run_queue_run(&queue, &a.runner);
+        queue.pauses[1].until_ns = 0;
+    }
+    uint64_t before = *end;
+    assert_true(before > 0);
+    a.wastes = false;
+    for (int i = 0; i < TRIES && queue.pauses[1].until_ns == 0; i++) {
+        cw_run_queue_set_contested(&queue, cw_clock_ns());
+        turn();
+        (void)cw_run_queue_run(&queue, &a.runner);
+    }
+    assert_true(queue.pauses[1].until_ns > 0);
+    assert_true(*end >= before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +243,7 @@ int main(void)
         T(a_group_with_long_steps_pauses_while_others_use_the_loop),
         T(a_group_alone_does_not_pause),
         T(after_a_wasted_step_large_ones_of_its_group_pause_for_longer),
+        T(a_short_pause_does_not_end_the_one_after_waste),
         T(without_memory_for_the_queue_a_runner_runs_at_once),
     };
     return cmocka_run_group_tests_name("run_queue", tests, NULL, NULL);
