@@ -27,6 +27,9 @@ const build = path.join(root, "build", variant);
 const kept = path.join(root, "build", "test-out", variant);
 const slowness = { asan: 3, tsan: 6, coverage: 2 }[variant] ?? 1;
 
+// Most tests wait for most of their time. Those of sanitized programs compute more.
+const atOnce = availableParallelism() * (slowness === 1 ? 2 : 1) + 1;
+
 const total = new Counts();
 
 function setEnvironment() {
@@ -64,7 +67,7 @@ function runMesonTests(names) {
     }
     const log = path.join(build, "meson-logs", "testlog.json");
     rmSync(log, { force: true });
-    const args = ["test", "-C", build, "--print-errorlogs"];
+    const args = ["test", "-C", build, "--print-errorlogs", "--num-processes", String(atOnce)];
     if (options.test === "" && options.file === "") {
         args.push("--no-rebuild");
     }
@@ -88,7 +91,7 @@ async function runNodeTests(files) {
     const isChaos = files.every((file) => file.startsWith("tests/chaos/"));
     const stream = run({
         files,
-        concurrency: isChaos ? 1 : availableParallelism() + 1, // many tests wait for most of their time
+        concurrency: isChaos ? 1 : atOnce,
         timeout: (isChaos ? 3_600_000 : 900_000) * slowness, // ends what hangs; a busy machine must not reach it
     });
     total.addRun(stream);

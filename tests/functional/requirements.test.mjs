@@ -243,7 +243,7 @@ suite("threat-D3: rules that an operator changes hold although the service", { c
     });
 
     test("describes itself without end: a changed configuration ends the old source", async (t) => {
-        const more = { preset: "drupal", timeout: "1s", discovery: "drupal" };
+        const more = { preset: "drupal", timeout: "3s", discovery: "drupal" };
         const site = await startSite({ kind: "tools" });
         const source = { name: "site", url: site.url, refresh: "0s", methods: ["*"], ...more };
         const server = await startBridge({ plugins: [], config: { sources: [source] } });
@@ -259,8 +259,8 @@ suite("threat-D3: rules that an operator changes hold although the service", { c
             return true;
         };
         await reloadBridge(server, { sources: [{ ...source, methods: ["examples.contentTypes.list"] }] });
-        // That is 10 s, and more if a page came late, which ends a try for another reason.
-        await server.untilLogged(/not loaded.*the description takes too long/, 60_000);
+        // That is 30 s, and more if a page came late, which ends a try for another reason.
+        await server.untilLogged(/not loaded.*the description takes too long/, 120_000);
         assert.ok(pages > 5, `${pages} pages`);
         await untilTool(server, "examples.articles.list", false);
     });

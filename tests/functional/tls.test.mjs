@@ -480,7 +480,7 @@ test("a stop waits for a call over TLS and ends it properly", async () => {
     const c = await Connection.open(one, { tls });
     // Long enough to run when the signal arrives, and over before the limit of a stop (30 s).
     await c.send(get(`/later?${Math.min(patience(3_000), 15_000)}`));
-    await pause(100);
+    await c.untilRead();
     one.child.kill("SIGTERM");
     const { status, headers } = await c.response({ timeoutMs: 20_000 });
     assert.equal(status, 200);

@@ -62,7 +62,7 @@ void channel_turn(void);
 /* Run the loop until the condition holds; fails the test after CHANNEL_WAIT_MS. */
 #define channel_run_until(cond)                                                                    \
     do {                                                                                           \
-        uint64_t until_ = cw_clock_ms() + CHANNEL_WAIT_MS;                                         \
+        uint64_t until_ = cw_clock_ms() + patience(CHANNEL_WAIT_MS);                               \
         while (!(cond)) {                                                                          \
             if (cw_clock_ms() > until_)                                                            \
                 fail_msg("waited in vain for %s", #cond);                                          \

@@ -26,6 +26,7 @@
 #include "support/fake_server.h"
 #include "support/fake_tls.h"
 #include "support/oom.h"
+#include "support/patience.h"
 
 #ifdef OVER_TLS
 #define SCHEME "https"
@@ -98,7 +99,7 @@ void client_run_for(client_fixture *f, uint64_t ms);
 /* Run the loop until the condition holds; fails the test after CLIENT_WAIT_MS. */
 #define client_run_until(f, cond)                                                                  \
     do {                                                                                           \
-        uint64_t until_ = cw_clock_ms() + CLIENT_WAIT_MS;                                          \
+        uint64_t until_ = cw_clock_ms() + patience(CLIENT_WAIT_MS);                                \
         while (!(cond)) {                                                                          \
             if (cw_clock_ms() > until_)                                                            \
                 fail_msg("waited in vain for %s", #cond);                                          \

@@ -71,6 +71,7 @@ class Postgres {
             `port=${this.port}`,
             `unix_socket_directories=${this.directory}`,
             "shared_buffers=16MB",
+            "fsync=off", // tests kill processes, never the machine
             ...more,
         ];
         const args = settings.flatMap((setting) => ["-c", setting]);

@@ -411,7 +411,8 @@ TEST(an_answer_that_libcurl_holds_is_read_in_several_turns)
     fake_server_start_tls(&s, SCRIPTS(once), 1);
     client_fixture_open(&b, s.port);
     assert_int_equal(client_send(&b, &a), CW_OK);
-    for (uint64_t until = cw_clock_ms() + CLIENT_WAIT_MS; !a.calls && cw_clock_ms() < until;) {
+    for (uint64_t until = cw_clock_ms() + patience(CLIENT_WAIT_MS);
+         !a.calls && cw_clock_ms() < until;) {
         size_t before = held_records.at;
         client_fixture_turn(&b);
         most = held_records.at - before > most ? held_records.at - before : most;

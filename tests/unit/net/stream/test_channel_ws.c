@@ -168,7 +168,7 @@ TEST(many_small_messages_that_come_at_once_are_all_read)
 /* A reset drops the bytes that the kernel of the channel does not have yet. */
 static void wait_until_arrived(int fd)
 {
-    uint64_t until = cw_clock_ms() + CHANNEL_WAIT_MS;
+    uint64_t until = cw_clock_ms() + patience(CHANNEL_WAIT_MS);
     int left = 1;
     while (ioctl(fd, SIOCOUTQ, &left) == 0 && left) {
         assert_true(cw_clock_ms() < until);
