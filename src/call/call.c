@@ -694,10 +694,9 @@ static cw_code exchange_start(cw_exchange *ex, cw_call_handle *ret, cw_fault *fa
     ex->call.arena = &ex->arena;
     ex->call.loop = rl->loop;
     ex->call.op = NULL;
-    ex->call.is_waiting = false;
+    ex->call.is_waiting = ex->call.is_followed = ex->call.keeps_job = ex->has_restarted = false;
     ex->call.left_queue = ex->call.queue_ns = 0;
     ex->call.pid = 0;
-    ex->call.is_followed = ex->call.keeps_job = ex->has_restarted = false;
     ex->n_asked = 0;
     ex->owner = ex->output ? cw_caller_fair_key(ex->call.caller, ex->call.peer).at[0] : 0;
     *ret = (cw_call_handle){ex->slot, ex->generation};

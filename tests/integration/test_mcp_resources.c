@@ -106,7 +106,7 @@ static void limit_lists(cw_rate rate)
 {
     d.settings.limits.lists = rate;
     door_fixture_publish(&d, 0);
-    assert_true(cw_runtime_wait(d.runtime, patience(10000)));
+    assert_true(cw_runtime_wait(d.runtime, (uint32_t)patience(10000)));
 }
 
 TEST(values_that_are_no_call_of_the_source_count_as_lists)
