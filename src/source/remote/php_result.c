@@ -20,6 +20,8 @@
 #define STEPS_MAX 200000u     /* schemas that are looked at for one result */
 #define SCHEMAS_MAX 128u      /* that apply to one value */
 #define ENTRIES_MAX 10000000u /* that are compared for one result: about 10 ms */
+#define COMPARED_BYTES 64u    /* that cost as much as an entry */
+#define READ_BYTES 8u         /* the same, read one by one: pointers, numbers */
 #define PATTERNS_MAX 1000u
 #define PATTERN_STEPS 1000000 /* of one result: about 10 ms */
 
@@ -148,30 +150,59 @@ static bool is_spent(const reading *x)
     return x->n_steps > STEPS_MAX || x->n_entries > ENTRIES_MAX;
 }
 
-/* Count the entries of a list or object that is searched. False: there were too many. */
-static bool spend(reading *x, const cw_json *v)
+/* False: there was too much work. */
+static bool charge(reading *x, size_t n_entries)
 {
-    if (!is_spent(x) && is_container(v))
-        x->n_entries += cw_json_count(v);
+    if (!is_spent(x))
+        x->n_entries += n_entries;
     return !is_spent(x);
 }
 
-/* A member; NULL also after too much work. */
+static size_t count(const cw_json *v)
+{
+    return is_container(v) ? cw_json_count(v) : 0;
+}
+
+/* Count the entries of a list or object that is searched. */
+static bool spend(reading *x, const cw_json *v)
+{
+    return charge(x, count(v));
+}
+
+/* A member; NULL also after too much work. Each entry may have nearly the same name. */
 static const cw_json *get(reading *x, const cw_json *object, cw_str name)
 {
-    return spend(x, object) ? cw_json_get(object, name) : NULL;
+    bool may = charge(x, count(object) * (1 + name.n / COMPARED_BYTES));
+    return may ? cw_json_get(object, name) : NULL;
+}
+
+/* `b` is no list or object. */
+static bool is_equal(reading *x, const cw_json *a, const cw_json *b)
+{
+    if (cw_json_type_of(a) != cw_json_type_of(b))
+        return false;
+    size_t each = cw_json_is(b, CW_JSON_NUMBER) ? READ_BYTES : COMPARED_BYTES;
+    return charge(x, (cw_json_text(a).n + cw_json_text(b).n) / each) && cw_json_equal(a, b);
 }
 
 /* ---- parts of a schema ---- */
+
+/* Count what one token of a JSON pointer costs. An escaped one is read again for each member. */
+static bool spend_token(reading *x, const cw_json *v, cw_str token)
+{
+    size_t each = memchr(token.p, '~', token.n) ? READ_BYTES : COMPARED_BYTES;
+    return charge(x, token.n / READ_BYTES + count(v) * (1 + token.n / each));
+}
 
 /* The part of the schema that a JSON pointer leads to. */
 static const cw_json *part_of(reading *x, cw_str pointer)
 {
     const cw_json *v = x->schema->root;
-    while (v && pointer.n && spend(x, v)) {
+    while (v && pointer.n && !is_spent(x)) {
         const char *next = memchr(pointer.p + 1, '/', pointer.n - 1);
         size_t n = next ? (size_t)(next - pointer.p) : pointer.n;
-        v = cw_json_pointer(v, cw_str_make(pointer.p, n));
+        cw_str token = cw_str_make(pointer.p, n);
+        v = spend_token(x, v, token) ? cw_json_pointer(v, token) : NULL;
         pointer = cw_str_make(pointer.p + n, pointer.n - n);
     }
     return is_spent(x) ? NULL : v;
@@ -222,10 +253,10 @@ static verdict judge_member(reading *x, const cw_json *schema, const cw_json *v)
     if (is_container(v) || (!only && !cw_json_is(list, CW_JSON_ARRAY)))
         return VERDICT_UNKNOWN;
     if (only)
-        return cw_json_equal(only, v) ? VERDICT_YES : VERDICT_NO;
+        return is_equal(x, only, v) ? VERDICT_YES : VERDICT_NO;
     const cw_json *one = spend(x, list) ? cw_json_first(list) : NULL;
     for (; one; one = cw_json_next(one)) {
-        if (cw_json_equal(one, v))
+        if (is_equal(x, one, v))
             return VERDICT_YES;
     }
     return VERDICT_NO;
@@ -297,7 +328,7 @@ static void add(reading *x, schema_set *set, const cw_json *schema, const cw_jso
 
 static void add_alternatives(reading *x, schema_set *set, const cw_json *list, const cw_json *v)
 {
-    const cw_json *one = first_of(list, CW_JSON_ARRAY);
+    const cw_json *one = spend(x, list) ? first_of(list, CW_JSON_ARRAY) : NULL;
     for (; one && !set->is_unknown; one = cw_json_next(one)) {
         if (judge_value(x, one, v) != VERDICT_NO)
             add(x, set, one, v);

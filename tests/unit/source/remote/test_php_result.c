@@ -222,6 +222,79 @@ TEST(entries_that_a_condition_compares_count_too)
     free(members);
 }
 
+/* Whether all empty lists of a result become objects. Each '@' is replaced by that many letters. */
+static void check_long(const char *schema, const char *written, size_t n_letters, bool is_read)
+{
+    char *texts[2];
+    for (size_t i = 0; i < CW_COUNT(texts); i++) {
+        cw_buf text;
+        cw_buf_init(&text, 64u << 20);
+        for (const char *p = i ? written : schema; *p; p++) {
+            for (size_t k = 0; k < (*p == '@' ? n_letters : 1); k++)
+                cw_buf_add_char(&text, *p == '@' ? 'a' : *p);
+        }
+        texts[i] = cw_buf_take(&text, NULL);
+        assert_non_null(texts[i]);
+    }
+    cw_arena arena;
+    cw_arena_init(&arena, 256u << 20);
+    cw_str got = decode(texts[0], texts[1], &arena);
+    if (!memmem(got.p, got.n, "[]", 2) != is_read)
+        fail_msg("%.200s with %zu letters", schema, n_letters);
+    cw_arena_done(&arena);
+    free(texts[0]);
+    free(texts[1]);
+}
+
+/* A long pointer is read again for each element. */
+TEST(bytes_of_a_reference_count_too)
+{
+    char *elements = repeat_item("[[],", "[%]", 1000, ",[]]");
+    check_long("{\"items\":{\"$ref\":\"#/$defs/@\"},\"$defs\":{\"@\":" OBJECT "}}", elements,
+               450000,
+               /* is_read= */ false);
+    check_long("{\"items\":{\"$ref\":\"#/$defs/d\"},\"$defs\":{\"d\":{\"type\":\"object\","
+               "\"title\":\"@@\"}}}",
+               elements, 450000, /* is_read= */ true);
+    char *alike = repeat_item("{\"items\":{\"$ref\":\"#/$defs/@~0\"},\"$defs\":{\"@~\":" OBJECT ",",
+                              "\"@%\":{}", 40, "}}");
+    check_long(alike, elements, 10000, /* is_read= */ false);
+    check_long(alike, elements, 20, /* is_read= */ true);
+    free(alike);
+    free(elements);
+}
+
+TEST(bytes_of_names_and_texts_that_are_compared_count_too)
+{
+    char *names = repeat_item("{\"if\":{\"required\":[", "\"@%\"", 600,
+                              "]},\"then\":{\"properties\":{\"d\":{\"items\":" OBJECT "}}}}");
+    char *members = repeat_item("{", "\"@%\":0", 600, ",\"d\":[[]]}");
+    check_long(names, members, 2000, /* is_read= */ false);
+    check_long(names, members, 20, /* is_read= */ true);
+    char *texts =
+        repeat_item("{\"items\":{\"if\":{\"properties\":{\"k\":{\"enum\":[", "\"@%\"", 250,
+                    "]}}},\"else\":{\"properties\":{\"d\":{\"items\":" OBJECT "}}}}}");
+    char *objects = repeat_item("[", "{\"k\":\"@x%\",\"d\":[[]]}", 1000, "]");
+    check_long(texts, objects, 1600, /* is_read= */ false);
+    check_long(texts, objects, 16, /* is_read= */ true);
+    free(objects);
+    free(names);
+    free(members);
+    free(texts);
+}
+
+TEST(alternatives_that_are_no_schemas_count_too)
+{
+    char *many = repeat_item("{\"items\":{\"type\":\"object\",\"anyOf\":[", "%", 20000, "]}}");
+    char *few = repeat_item("{\"items\":{\"type\":\"object\",\"anyOf\":[", "%", 2000, "]}}");
+    char *elements = repeat_item("[[],", "[%]", 1000, ",[]]");
+    check_long(many, elements, 0, /* is_read= */ false);
+    check_long(few, elements, 0, /* is_read= */ true);
+    free(many);
+    free(few);
+    free(elements);
+}
+
 TEST(a_schema_has_a_number_of_patterns)
 {
     char *most = repeat_item("{\"patternProperties\":{", "\"^p%$\":" OBJECT, 1000, "}}");
@@ -278,6 +351,9 @@ int main(void)
         cmocka_unit_test(a_result_has_a_number_of_steps),
         cmocka_unit_test(a_result_has_a_number_of_entries_that_are_compared),
         cmocka_unit_test(entries_that_a_condition_compares_count_too),
+        cmocka_unit_test(bytes_of_a_reference_count_too),
+        cmocka_unit_test(bytes_of_names_and_texts_that_are_compared_count_too),
+        cmocka_unit_test(alternatives_that_are_no_schemas_count_too),
         cmocka_unit_test(a_schema_has_a_number_of_patterns),
         cmocka_unit_test(patterns_of_a_schema_have_a_size_together),
         cmocka_unit_test(a_member_whose_pattern_is_too_hard_stays_as_it_is),
