@@ -24,8 +24,10 @@ CW_MUST_USE cw_code cw_method_errors_list(const cw_method *methods, size_t n,
                                           cw_buf *out);
 
 /* Check the default of a param, which has one. CW_PARAMS: its schema does not accept it, with the
- * reason in `err`. An invalid schema accepts all. CW_NOMEM. */
+ * reason in `err`. An invalid schema accepts all, and so does one that reaches a limit. CW_NOMEM.
+ * *steps is reduced by the cost, and is below 0 if the check was not finished; NULL: only the limit
+ * of the schema holds. */
 CW_MUST_USE cw_code cw_method_check_default(const cw_param *param, const cw_schema_policy *policy,
-                                            cw_err *err);
+                                            int64_t *steps, cw_err *err);
 
 #endif

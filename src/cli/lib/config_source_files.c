@@ -248,7 +248,7 @@ static cw_code check_default(const source_check *x, cw_str method, const cw_conf
     cw_arena_init(&arena, SCRATCH_MAX);
     cw_code rc = cw_json_read(own->default_value, NULL, &arena, &param.default_value, NULL, &err);
     if (!rc)
-        rc = cw_method_check_default(&param, &policy, &err);
+        rc = cw_method_check_default(&param, &policy, NULL, &err);
     cw_arena_done(&arena);
     if (!rc || rc == CW_NOMEM)
         return rc;

@@ -7,6 +7,10 @@
  *
  * If the operator has replaced the schema, the service's default may be a value that must not be
  * used. The service would use it, so the param becomes required.
+ *
+ * Schemas of a service may cost much. So the defaults of the service share a number of steps, and the
+ * rest is left out when it is spent. Defaults of the operator that schemas of the service check share
+ * another number, and the rest is used unchecked, as with a schema that reaches its own limit.
  */
 #include "catalogue/method_errors.h"
 #include "source/openrpc/openrpc.h"
@@ -58,20 +62,40 @@ static cw_code make_input(const cw_json *described, cw_arena *scratch, cw_arena 
     return cw_openrpc_input(described, scratch, arena, m, err);
 }
 
-/* Leave the default of a param out. */
+/* Leave the default of a param out. `warnings` NULL: it has its warning already. */
 static cw_code drop(cw_remote *r, const cw_config_param *own, const cw_method *m, cw_param *param,
                     cw_buf *warnings, cw_err *err)
 {
     bool has_own_schema = own && own->schema.n;
     param->default_value = NULL;
     param->is_required = param->is_required || has_own_schema;
-    warn(m, param, err, warnings);
+    if (warnings)
+        warn(m, param, err, warnings);
     return has_own_schema ? CW_OK : hide(&r->arena, param, err);
 }
 
+/* CW_LIMIT: a default of the service was not checked. The first one has a warning. */
+static cw_code check(const cw_method *m, const cw_param *param, const cw_config_param *own,
+                     const cw_remote_reading *given, cw_remote_default_steps *steps, cw_err *err)
+{
+    if (own && own->default_value.n)
+        return cw_method_check_default(param, &given->policy,
+                                       own->schema.n ? NULL : &steps->of_operator, err);
+    if (steps->of_service < 0)
+        return CW_LIMIT;
+    cw_code rc = cw_method_check_default(param, &given->policy, &steps->of_service, err);
+    if (rc == CW_NOMEM || steps->of_service >= 0)
+        return rc;
+    cw_buf_add_line(given->warnings,
+                    "defaults of the service are left out from method '%.*s', param '%.*s' on: "
+                    "they take too much work to check",
+                    CW_STR_ARG(m->id), CW_STR_ARG(param->name));
+    return CW_LIMIT;
+}
+
 cw_code cw_remote_check_defaults(cw_remote *r, const cw_config_overlay *o, const cw_json *described,
-                                 const cw_remote_reading *given, cw_arena *scratch, cw_method *m,
-                                 cw_err *err)
+                                 const cw_remote_reading *given, cw_arena *scratch,
+                                 cw_remote_default_steps *steps, cw_method *m, cw_err *err)
 {
     cw_param *params = NULL;
     for (size_t i = 0; i < m->n_params; i++) {
@@ -79,15 +103,16 @@ cw_code cw_remote_check_defaults(cw_remote *r, const cw_config_overlay *o, const
         const cw_config_param *own = find_own(o, param->name);
         if (!param->default_value)
             continue;
-        cw_code rc = cw_method_check_default(param, &given->policy, err);
+        cw_code rc = check(m, param, own, given, steps, err);
         if (!rc)
             continue;
         if (rc == CW_PARAMS && own && own->default_value.n)
             return cw_wrap(err, rc, "param '%.*s': default", CW_STR_ARG(param->name));
-        if (!params && rc == CW_PARAMS && !(params = copy_params(&r->arena, m)))
+        if (rc == CW_NOMEM)
+            return rc;
+        if (!params && !(params = copy_params(&r->arena, m)))
             return cw_arena_fail(&r->arena, err);
-        if (rc == CW_PARAMS)
-            rc = drop(r, own, m, &params[i], given->warnings, err);
+        rc = drop(r, own, m, &params[i], rc == CW_LIMIT ? NULL : given->warnings, err);
         if (rc)
             return rc;
     }

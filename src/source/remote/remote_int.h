@@ -191,13 +191,22 @@ typedef struct cw_remote_reading {
     cw_buf *widened;  /* one for each method that requires less of callers than before */
 } cw_remote_reading;
 
+/* Steps that are left to check the defaults of one document; below 0: they are spent. */
+typedef struct cw_remote_default_steps {
+    int64_t of_service, of_operator;
+} cw_remote_default_steps;
+
+#define CW_REMOTE_DEFAULT_STEPS CW_SCHEMA_MAX_STEPS /* of each kind: about 100 ms */
+
 /* defaults.c: check the defaults of a method's params as clients see them. `described` is the method in
  * the document, or NULL. CW_PARAMS: the operator's is wrong. One of the service is left out of `m`,
- * with a warning. */
+ * with a warning. Once the steps are spent, all others of the service are left out, with one warning.
+ */
 CW_MUST_USE cw_code cw_remote_check_defaults(cw_remote *r, const cw_config_overlay *o,
                                              const cw_json *described,
                                              const cw_remote_reading *given, cw_arena *scratch,
-                                             cw_method *m, cw_err *err);
+                                             cw_remote_default_steps *steps, cw_method *m,
+                                             cw_err *err);
 
 /* Make the methods that the operator exposes from the document. CW_PARAMS: it has problems. A named
  * method that is missing is a warning, if another named one exists. */

@@ -285,6 +285,83 @@ TEST(a_default_of_the_service_that_the_operator_forbids_makes_the_param_required
     client_fixture_done(&b);
 }
 
+/* A method whose params p0, p1, ... have a default, which each costs about 2^doublings steps to check. */
+static void write_costly(unsigned n_params, unsigned doublings)
+{
+    cw_buf text;
+    cw_buf_init(&text, 1u << 20);
+    cw_buf_printf(&text, "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"list\",\"params\":[");
+    for (unsigned i = 0; i < n_params; i++)
+        cw_buf_printf(&text,
+                      "%s{\"name\":\"p%u\",\"schema\":{\"default\":1,\"allOf\":[{\"$ref\":"
+                      "\"#/components/schemas/s0\"}]}}",
+                      i ? "," : "", i);
+    cw_buf_printf(&text, "]}],\"components\":{\"schemas\":{");
+    for (unsigned i = 0; i < doublings; i++)
+        cw_buf_printf(&text,
+                      "\"s%u\":{\"allOf\":[{\"$ref\":\"#/components/schemas/s%u\"},{\"$ref\":"
+                      "\"#/components/schemas/s%u\"}]},",
+                      i, i + 1, i + 1);
+    cw_buf_printf(&text, "\"s%u\":{\"type\":\"integer\"}}}}", doublings);
+    char *written = cw_buf_take(&text, NULL);
+    assert_non_null(written);
+    write_openrpc(written);
+    free(written);
+}
+
+static size_t count_defaults(const cw_method *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_params; i++)
+        n += m->params[i].default_value != NULL;
+    return n;
+}
+
+TEST(defaults_of_a_service_share_a_number_of_steps)
+{
+    cw_config_overlay list = {.method = CW_STR("list"), .tool = true};
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &list, 1);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    write_costly(200, 2);
+    remote_load_wait(&b, &l, &config);
+    assert_string_equal(l.warnings, "");
+    assert_int_equal(count_defaults(&l.source->methods[0]), 200);
+    cw_source_unref(l.source);
+    write_costly(200, 16);
+    remote_load_wait(&b, &l, &config);
+    assert_non_null(
+        strstr(l.warnings, "defaults of the service are left out from method 'list', "));
+    assert_null(strchr(l.warnings, '\n'));
+    const cw_method *m = &l.source->methods[0];
+    assert_true(count_defaults(m) > 0 && count_defaults(m) < 190);
+    assert_non_null(m->params[0].default_value);
+    assert_null(m->params[199].default_value);
+    assert_null(memmem(m->params[199].schema.p, m->params[199].schema.n, "default", 7));
+    cw_source_unref(l.source);
+    client_fixture_done(&b);
+}
+
+/* Also behind defaults of the service that took all steps. */
+TEST(a_default_of_the_operator_is_checked_however_much_those_of_the_service_cost)
+{
+    cw_config_param last = {.name = CW_STR("p2"), .default_value = CW_STR("\"ten\"")};
+    cw_config_overlay list = {.method = CW_STR("list"), .tool = true, .params = {&last, 1}};
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &list, 1);
+    client_fixture b;
+    remote_load_result l;
+    client_fixture_init(&b);
+    for (unsigned is_own = 0; is_own < 2; is_own++) {
+        write_costly(3, 21);
+        last.schema = is_own ? CW_STR("{\"type\":\"integer\"}") : CW_STR("");
+        remote_load_wait(&b, &l, &config);
+        assert_null(l.source);
+        assert_non_null(strstr(l.problem, "param 'p2': default: expected integer, got string"));
+    }
+    client_fixture_done(&b);
+}
+
 TEST(a_line_break_in_a_name_of_the_service_splits_no_line)
 {
     write_openrpc("{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"a\\nb\",\"params\":[{\"name\":"
@@ -560,6 +637,9 @@ int main(void)
         cmocka_unit_test(a_default_of_the_service_that_its_schema_rejects_is_left_out),
         cmocka_unit_test(
             a_default_of_the_service_that_the_operator_forbids_makes_the_param_required),
+        cmocka_unit_test(defaults_of_a_service_share_a_number_of_steps),
+        cmocka_unit_test(
+            a_default_of_the_operator_is_checked_however_much_those_of_the_service_cost),
         cmocka_unit_test(every_failed_allocation_is_survived_with_wrong_defaults),
         cmocka_unit_test(a_line_break_in_a_name_of_the_service_splits_no_line),
         cmocka_unit_test(a_protection_that_the_service_misspells_withholds_the_tool),
