@@ -66,6 +66,28 @@ suite("threat-D3: a requirement is not forgotten", { concurrency: 3 }, () => {
         assert.deepEqual(await toolNames(server), []);
     });
 
+    // The lines of the methods fill their maximum of 65536 bytes to the last one.
+    test("when so many methods drop it that they fill the report", async (t) => {
+        const { service, refresh, cli } = await start(t, undefined);
+        const line = (name) => `method '${name}': the service no longer asks for a login`;
+        const names = Array.from({ length: 1_100 }, (_, i) => `m${i}`.padEnd(63 - line("").length, "x"));
+        const withMethods = (marks) => {
+            const document = openRpc();
+            const add = (name) =>
+                document.methods.push({ name, params: [], result: { name: "r", schema: {} }, ...marks });
+            names.forEach(add);
+            return document;
+        };
+        service.document = withMethods({ "x-mcp-tool": { annotations: { auth: a } } });
+        assert.match(await refresh(), /^shop: ready/);
+        service.document = withMethods({});
+        assert.match(await refresh(), /^shop: stale, /);
+        const [row] = JSON.parse((await cli("source", "list", "--json")).stdout);
+        assert.equal(row.state, "stale");
+        assert.ok(row.problem.includes(line(names[0])), row.problem.slice(0, 200));
+        assert.match(row.problem, /it is not used until `causeway source accept shop`$/);
+    });
+
     test("when it was invalid, and the method was not selected while it was dropped", async (t) => {
         const { service, server, refresh, select } = await start(t, { scopes: "a" });
         assert.ok(!(await toolNames(server)).includes("echo"));

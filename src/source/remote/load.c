@@ -439,7 +439,8 @@ static cw_code refuse_new(cw_remote_job *job)
                       CW_STR_ARG(job->service->config.name));
     else
         cw_buf_printf(&job->problems, "a restart, since state.directory is not set");
-    return CW_PARAMS;
+    /* Without a text the refusal would not be noticed. */
+    return job->problems.code == CW_NOMEM ? CW_NOMEM : CW_PARAMS;
 }
 
 static cw_code use_new(cw_remote_job *job, const cw_discovery_result *result, cw_remote **ret)
@@ -631,7 +632,7 @@ cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts, cw_remote_load
     job->before = opts->before ? cw_source_ref(opts->before) : NULL;
     job->fn = fn;
     job->ctx = ctx;
-    cw_buf_init(&job->problems, LINES_MAX);
+    cw_buf_init(&job->problems, 2 * LINES_MAX); /* all lines of `widened`, and what follows them */
     cw_buf_init(&job->warnings, LINES_MAX);
     cw_buf_init(&job->missing, LINES_MAX);
     cw_buf_init(&job->lost, LINES_MAX);
