@@ -78,6 +78,18 @@ suite("a description that loses something", { concurrency: 3 }, () => {
         assert.match(row.problem, /the list of tools cannot be read with these credentials: .*scopes are not known/);
     });
 
+    test("while what is stored is of another site: each of the two warnings has its line", async (t) => {
+        const config = { state: { directory: stateFolder() } };
+        const first = await start(t, await startSite({ kind: "tools" }), { methods: [examples[0]] }, { config });
+        await untilTool(first, examples[0]);
+        await first.stop();
+        const site = await startSite({ kind: "tools" });
+        site.front = refuseTools(site, 403);
+        const server = await start(t, site, { methods: [examples[0]] }, { config });
+        await server.untilLogged(/\bwarning\W{1,4}the stored description is of another url/);
+        await server.untilLogged(/\bwarning\W{1,4}the site does not show its list of tools/);
+    });
+
     for (const status of [401, 403, 404]) {
         test(`threat-D3: by ${status} keeps scopes and tools as they were, also after a restart, until it is accepted`, async (t) => {
             const site = await startSite({ kind: "tools" });

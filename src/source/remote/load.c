@@ -469,7 +469,8 @@ static void on_discovered(const cw_discovery_result *result, void *ctx)
     cw_remote_job *job = ctx;
     cw_remote *r = NULL;
     job->discovery = NULL;
-    cw_buf_add(&job->warnings, result->warnings);
+    cw_buf_printf(&job->warnings, "%s%.*s", job->warnings.n && result->warnings.n ? "\n" : "",
+                  CW_STR_ARG(result->warnings));
     job->credentials = result->is_refused ? CW_REMOTE_CREDENTIALS_REFUSED
                        : result->code     ? CW_REMOTE_CREDENTIALS_UNKNOWN
                                           : CW_REMOTE_CREDENTIALS_ACCEPTED;
