@@ -885,6 +885,11 @@ static void on_response_deadline(cw_deadline *d)
 {
     cw_client_conn *l = CW_CONTAINER(d, cw_client_conn, deadline);
     char why[64];
+    /* Its answer is here, and waits for its turn. */
+    if (cw_run_queue_has(&l->runner)) {
+        cw_loop_set_deadline(l->client->loop, &l->deadline, &l->client->answering);
+        return;
+    }
     snprintf(why, sizeof why, "no answer within %u ms", l->client->opts.first_byte_ms);
     cw_client_conn_fail(l, CW_CLIENT_SLOW, why);
 }

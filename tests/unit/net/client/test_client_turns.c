@@ -97,6 +97,20 @@ TEST(a_request_can_be_cancelled_while_its_answer_waits)
     assert_int_equal(a.calls, 0);
 }
 
+TEST(an_answer_that_waits_for_its_turn_is_not_late)
+{
+    client_exchange a = {0};
+    f.client->answering.ms = 50;
+    f.client->opts.first_byte_ms = 50;
+    pause_caller(patience(60000));
+    queue_answer(&a);
+    client_run_for(&f, 200);
+    assert_int_equal(a.calls, 0);
+    pause_caller(0);
+    client_run_until(&f, a.calls);
+    assert_large(&a);
+}
+
 TEST(answers_of_two_callers_contest_the_loop_and_those_of_one_do_not)
 {
     const uint64_t owners[] = {CALLER, CALLER, 0, CALLER, OTHER};
@@ -117,6 +131,7 @@ int main(void)
         T(an_answer_of_a_caller_that_pauses_is_not_polled_for_and_read_afterwards),
         T(an_answer_of_another_caller_is_read_meanwhile),
         T(a_request_can_be_cancelled_while_its_answer_waits),
+        T(an_answer_that_waits_for_its_turn_is_not_late),
         T(answers_of_two_callers_contest_the_loop_and_those_of_one_do_not),
     };
     return cmocka_run_group_tests_name("client_turns", tests, NULL, NULL);
