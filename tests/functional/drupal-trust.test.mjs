@@ -383,6 +383,26 @@ suite("credentials that the site refuses", { concurrency: 3 }, () => {
         });
     }
 
+    test("at a start with a kept description cost one request for it and one call", async (t) => {
+        const site = await startSite({ login });
+        const config = { state: { directory: stateFolder() }, store: { path: databasePath() } };
+        const first = await start(t, site, wrong, { config, env: { SITE_LOGIN: "robot:pa ss:word" } });
+        await untilTool(first, "echo");
+        await first.stop();
+        site.login = basic("robot", "another").Authorization;
+        site.seen.length = 0;
+        const server = await start(t, site, wrong, { config, env });
+        await server.untilLogged(/its last description is used.*credentials/);
+        await untilTool(server, "echo");
+        const tried = site.seen.length;
+        assert.ok(tried <= 2, `${tried} requests`);
+        for (let i = 0; i < 12; i += 1) {
+            assertToolError(await callTool(server, "echo", { input: "x" }), /our credentials/);
+            await pause(250);
+        }
+        assert.equal(site.seen.length, tried + 1);
+    });
+
     const headerFile = () => {
         const file = path.join(keepFolder(), `login-${(folders += 1)}`);
         writeFileSync(file, login);

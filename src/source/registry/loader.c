@@ -620,7 +620,8 @@ static void on_remote(const cw_remote_loaded *loaded, void *ctx)
     check_lock(item, loaded->lock, loaded->source != NULL);
     take_stamp(item, loaded);
     item->is_refused = loaded->credentials == CW_REMOTE_CREDENTIALS_REFUSED;
-    cw_remote_set_credentials(item->source, loaded->credentials);
+    /* At a start, and with another address, the new source has a health of its own. */
+    cw_remote_set_credentials(loaded->source ? loaded->source : item->source, loaded->credentials);
     if (!loaded->source) {
         failed(item, loaded->problem, /* try_again= */ true);
     } else {
