@@ -154,8 +154,6 @@ for (const era of ["legacy", "modern"]) {
             assert.equal(refused, 1);
             upstream.on[what] = undefined;
             const isBack = async () => {
-                // A stream of a legacy server is that of our own session, which `source refresh` uses.
-                await runCauseway(["source", "refresh", "--config", server.config]);
                 await callToolWell(server, "s.echo", { message: "x" });
                 return [...upstream.streams].some(isOwn);
             };

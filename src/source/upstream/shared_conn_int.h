@@ -81,7 +81,8 @@ typedef struct cw_shared_conn_streams {
     cw_upstream *upstream; /* NULL: none yet */
     cw_list all;           /* the newest first */
     unsigned n;
-    bool has_missed; /* Causeway's own stream ended by a rejection of the credentials */
+    bool has_missed;        /* Causeway's own stream ended by a rejection of the credentials */
+    cw_relay_ticket missed; /* its session, if so */
     atomic_uint_least64_t refused_at; /* when that was last; 0: accepted since, or never */
     cw_list subscribing;              /* requests of subscriptions to resources */
     cw_deadline_list pauses[CW_SHARED_CONN_PAUSES], openings, sweeps;
@@ -239,7 +240,7 @@ void cw_shared_conn_streams_close(cw_shared_conn *shared, bool loops_ended);
 /* Send the request for a stream to the main loop; its `shared` is set. Any thread. */
 void cw_shared_conn_streams_want(cw_shared_conn_want *want);
 void cw_shared_conn_want_free(cw_shared_conn_want *want);
-/* A call was accepted by the server; any thread, with the time of its loop. */
+/* A call was accepted by the server: streams may be opened again. Any thread, with the time of its loop. */
 void cw_shared_conn_streams_accepted(cw_shared_conn *shared, uint64_t now);
 /* A call has received the notification that lists have changed; any thread. */
 void cw_shared_conn_streams_changed(cw_shared_conn *shared, unsigned lists);

@@ -414,11 +414,23 @@ static bool is_session_lost(const stream *s, const cw_upstream_reply *reply)
            s->ticket.id[0] && s->relay.ticket;
 }
 
-/* The credentials were rejected. A call claims the stream again once the server has accepted them. */
+static bool is_own_ticket(const cw_relay_ticket *ticket)
+{
+    return ticket->is_modern || strcmp(ticket->key, CW_RELAY_OWN_KEY) == 0;
+}
+
+static void miss_own(cw_shared_conn_streams *all, const cw_relay_ticket *ticket)
+{
+    all->has_missed = true;
+    all->missed = *ticket;
+}
+
+/* The credentials were rejected. The stream is claimed again once the server has accepted them: a caller's
+ * by the next call in its session. */
 static void leave(stream *s)
 {
-    cw_shared_conn_streams *all = &s->shared->streams;
-    all->has_missed = all->has_missed || s->is_own;
+    if (s->is_own)
+        miss_own(&s->shared->streams, &s->ticket);
     cw_relay_sessions_drop_stream(&s->shared->sessions, &s->ticket);
     free_stream(s);
 }
@@ -549,7 +561,7 @@ static bool make_room(cw_shared_conn *shared)
 static stream *add_stream(cw_shared_conn *shared, const cw_relay_ticket *ticket)
 {
     cw_shared_conn_streams *all = &shared->streams;
-    bool is_own = ticket->is_modern || strcmp(ticket->key, CW_RELAY_OWN_KEY) == 0;
+    bool is_own = is_own_ticket(ticket);
     stream *s = is_own || make_room(shared) ? calloc(1, sizeof *s) : NULL;
     if (!s)
         return NULL;
@@ -629,6 +641,8 @@ static void on_want(cw_message *message)
     if (is_new && can_open && !atomic_load(&shared->streams.refused_at))
         s = add_stream(shared, &w->ticket);
     if (!s) {
+        if (is_own_ticket(&w->ticket))
+            miss_own(&shared->streams, &w->ticket);
         cw_relay_sessions_drop_stream(&shared->sessions, &w->ticket);
         return_want(w);
         return;
@@ -649,11 +663,31 @@ void cw_shared_conn_streams_want(cw_shared_conn_want *want)
     cw_loop_post(want->shared->opts.loop, &want->message);
 }
 
+/* No call runs in Causeway's own session of a legacy server until the next discovery, so its stream is
+ * claimed here. Without memory for the message, that discovery claims it. */
+static void on_want_missed(cw_message *message)
+{
+    cw_shared_conn_want *w = CW_CONTAINER(message, cw_shared_conn_want, message);
+    const cw_shared_conn_streams *all = &w->shared->streams;
+    w->ticket = all->missed;
+    if (all->has_missed && cw_relay_sessions_claim_stream(&w->shared->sessions, &w->ticket))
+        on_want(message);
+    else
+        cw_shared_conn_want_free(w);
+}
+
 void cw_shared_conn_streams_accepted(cw_shared_conn *shared, uint64_t now)
 {
     uint_least64_t at = atomic_load_explicit(&shared->streams.refused_at, memory_order_relaxed);
-    if (CW_UNLIKELY(at) && cw_clock_since(now, at) >= REFUSED_MS)
-        atomic_store(&shared->streams.refused_at, 0);
+    if (CW_LIKELY(!at) || cw_clock_since(now, at) < REFUSED_MS ||
+        !atomic_compare_exchange_strong(&shared->streams.refused_at, &at, 0))
+        return;
+    cw_shared_conn_want *w = malloc(sizeof *w);
+    if (!w)
+        return;
+    *w = (cw_shared_conn_want){.message = {.fn = on_want_missed, .drop = drop_want},
+                               .shared = cw_shared_conn_ref(shared)};
+    cw_loop_post(shared->opts.loop, &w->message);
 }
 
 /* ---- changes that calls have seen ---- */
