@@ -33,19 +33,28 @@ void cw_remote_health_failed(cw_remote_health *h, bool trial, uint64_t now)
     cw_breaker_failure(&h->breaker, &rule, trial, now);
 }
 
+/* Without a load that has checked the credentials, calls are counted: their account may get locked. */
 static void on_refused(cw_remote_health *h, uint64_t now, bool has_load)
 {
     uint64_t last = atomic_load(&h->doubted_at);
     atomic_store(&h->call_refused, true);
-    if (!has_load) {
-        if (atomic_fetch_add(&h->refusals, 1) + 1 >= CW_REMOTE_REFUSALS)
-            atomic_store(&h->refused_until, now + CW_REMOTE_REFUSED_MS);
-        return;
+    if (has_load && !atomic_load(&h->is_unsettled)) {
+        if (atomic_load(&h->load_refused) ||
+            (last && cw_clock_since(now, last) < CW_REMOTE_RECHECK_MS))
+            return;
+        atomic_store(&h->refusals, 0);
+        atomic_store(&h->doubted_at, now ? now : 1);
+        atomic_store(&h->is_unsettled, true);
+        atomic_store(&h->is_doubted, true);
     }
-    if (atomic_load(&h->load_refused) || (last && cw_clock_since(now, last) < CW_REMOTE_RECHECK_MS))
-        return;
-    atomic_store(&h->doubted_at, now ? now : 1);
-    atomic_store(&h->is_doubted, true);
+    if (atomic_fetch_add(&h->refusals, 1) + 1 >= CW_REMOTE_REFUSALS)
+        atomic_store(&h->refused_until, now + CW_REMOTE_REFUSED_MS);
+}
+
+static void forget_refusals(cw_remote_health *h)
+{
+    atomic_store(&h->refusals, 0);
+    atomic_store(&h->refused_until, 0);
 }
 
 static void on_accepted(cw_remote_health *h)
@@ -53,8 +62,7 @@ static void on_accepted(cw_remote_health *h)
     /* Read before write: every call runs this. */
     if (atomic_load_explicit(&h->call_refused, memory_order_relaxed)) {
         atomic_store(&h->call_refused, false);
-        atomic_store(&h->refusals, 0);
-        atomic_store(&h->refused_until, 0);
+        forget_refusals(h);
     }
 }
 
@@ -93,16 +101,22 @@ static void report_to_breaker(cw_remote *r, uint64_t now, bool trial, cw_client_
         cw_breaker_success(&r->health->breaker, trial);
 }
 
+/* Whether a load sends the credentials: a description in a file needs no request. */
+static bool has_load(const cw_remote *r)
+{
+    return r->service->config.openrpc.n == 0;
+}
+
 static void record_credentials(cw_remote *r, uint64_t now, const cw_upstream_reply *reply)
 {
     unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
     bool is_denied = status == 401 || status == 403 || reply->end == CW_CLIENT_REFUSED;
-    bool has_load = r->service->config.openrpc.n == 0;
+    bool is_login = status != 403 || has_load(r);
     if (!r->service->protocol.has_credentials)
         return;
     /* With a file, a 403 is more likely due to one method than to the login. */
-    if (is_denied && (has_load || status != 403))
-        on_refused(r->health, now, has_load);
+    if (is_denied && is_login)
+        on_refused(r->health, now, has_load(r));
     else if (!is_denied && reply->end == CW_CLIENT_OK)
         on_accepted(r->health);
 }
@@ -137,6 +151,9 @@ void cw_remote_set_credentials(const cw_source *s, cw_remote_credentials credent
     if (credentials == CW_REMOTE_CREDENTIALS_UNKNOWN)
         return;
     atomic_store(&h->load_refused, credentials == CW_REMOTE_CREDENTIALS_REFUSED);
+    atomic_store(&h->is_unsettled, false);
+    if (credentials == CW_REMOTE_CREDENTIALS_ACCEPTED && has_load(r))
+        forget_refusals(h);
     if (credentials != CW_REMOTE_CREDENTIALS_NEW)
         return;
     atomic_store(&h->doubted_at, 0);

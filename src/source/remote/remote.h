@@ -29,8 +29,8 @@
  * Credentials. A call with the response 401 or 403 raises a doubt: calls are rejected until a load
  * has checked the credentials. If the load is rejected too, nothing is sent any more: the
  * description is requested again after CW_REMOTE_REFUSED_MS, and calls continue when it is
- * returned. If the description is a file, CW_REMOTE_REFUSALS rejected calls in a row have the same
- * effect, and then one call is tried.
+ * returned. If the load has no response about them, or the description is a file, CW_REMOTE_REFUSALS
+ * rejected calls in a row have the same effect, and then one call is tried.
  *
  * Sending again. A call that was lost without a response, did not reach the service or had the
  * response 502, 503 or 504 is sent again, up to config.retries times, only if the operator has set
@@ -55,7 +55,7 @@
 #define CW_REMOTE_PAUSE_MAX_MS 30000u
 /* Rejected credentials. Drupal locks an account after 5 failed logins in 6 hours. */
 #define CW_REMOTE_REFUSED_MS (3u * 60u * 60u * 1000u) /* nothing is sent */
-#define CW_REMOTE_REFUSALS 3u /* calls in a row, of a service whose description is a file */
+#define CW_REMOTE_REFUSALS 3u                    /* calls in a row, where no load has settled it */
 #define CW_REMOTE_RECHECK_MS (15u * 60u * 1000u) /* between two loads because of rejected calls */
 #define CW_REMOTE_SETTLE_MS 30000u               /* calls wait no longer for such a load */
 

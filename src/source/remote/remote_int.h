@@ -24,10 +24,11 @@ typedef struct cw_remote_health {
     /* Credentials. A call that is rejected raises a doubt, which the next load settles: a service
      * may reject one method, and accept the credentials. */
     atomic_bool call_refused, load_refused; /* the last one */
-    atomic_uint refusals;                   /* calls in a row, if no load can settle it */
+    atomic_uint refusals;                   /* calls in a row that no load has settled */
     _Atomic uint64_t doubted_at;            /* 0: never */
-    atomic_bool is_doubted;
-    _Atomic uint64_t refused_until; /* by refusals in a row */
+    atomic_bool is_doubted;                 /* the next load ends it, whatever its result */
+    atomic_bool is_unsettled;               /* since a doubt, no load had a response about it */
+    _Atomic uint64_t refused_until;         /* by refusals in a row */
 } cw_remote_health;
 
 /* The health of a service without problems; NULL without memory. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A service that rejects the credentials, and whose description is a file: no load can check them. */
+/* A service that rejects the credentials: what is sent to it, with and without a load that checks them. */
 #include "support/test.h"
 
 #include "source/remote/remote_int.h"
@@ -14,7 +14,8 @@ SETUP(setup)
 {
     service =
         (cw_endpoint){.protocol.has_credentials = true, .config.openrpc = CW_STR_INIT("shop.json")};
-    remote = (cw_remote){.service = &service, .health = cw_remote_health_new()};
+    remote = (cw_remote){
+        .base.ops = &cw_remote_ops, .service = &service, .health = cw_remote_health_new()};
     assert_non_null(remote.health);
     return 0;
 }
@@ -78,6 +79,76 @@ TEST(a_request_without_a_response_is_followed_by_another_one)
     assert_true(cw_remote_denies(remote.health, then));
 }
 
+/* A call is rejected, and the load because of it ends with this result. */
+static void doubt(cw_remote_credentials found)
+{
+    service.config.openrpc = CW_STR("");
+    assert_false(cw_remote_denies(remote.health, SOON));
+    answer(401, SOON);
+    assert_true(cw_remote_denies(remote.health, SOON));
+    assert_true(cw_remote_needs_recheck(&remote.base));
+    cw_remote_set_credentials(&remote.base, found);
+    assert_false(cw_remote_needs_recheck(&remote.base));
+}
+
+static unsigned count_sent(uint64_t now)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < 20; i++) {
+        if (cw_remote_denies(remote.health, now))
+            continue;
+        answer(401, now);
+        n++;
+    }
+    return n;
+}
+
+TEST(a_load_without_a_result_leaves_few_calls_that_are_rejected)
+{
+    doubt(CW_REMOTE_CREDENTIALS_UNKNOWN);
+    assert_int_equal(count_sent(SOON + 1), CW_REMOTE_REFUSALS - 1);
+    assert_int_equal(count_sent(SOON + CW_REMOTE_RECHECK_MS), 0);
+    cw_remote_set_credentials(&remote.base, CW_REMOTE_CREDENTIALS_UNKNOWN);
+    assert_int_equal(count_sent(SOON + 2 * CW_REMOTE_RECHECK_MS), 0);
+    assert_int_equal(count_sent(LATER + 1), 1);
+}
+
+TEST(calls_that_are_rejected_during_a_long_load_count)
+{
+    service.config.openrpc = CW_STR("");
+    answer(401, SOON);
+    assert_int_equal(count_sent(SOON + CW_REMOTE_SETTLE_MS), CW_REMOTE_REFUSALS - 1);
+}
+
+TEST(a_later_load_that_is_accepted_ends_the_pause)
+{
+    doubt(CW_REMOTE_CREDENTIALS_UNKNOWN);
+    assert_int_equal(count_sent(SOON + 1), CW_REMOTE_REFUSALS - 1);
+    cw_remote_set_credentials(&remote.base, CW_REMOTE_CREDENTIALS_ACCEPTED);
+    assert_false(cw_remote_denies(remote.health, SOON + 2));
+}
+
+TEST(a_load_that_is_rejected_ends_all_calls)
+{
+    doubt(CW_REMOTE_CREDENTIALS_REFUSED);
+    assert_true(cw_remote_denies(remote.health, LATER + CW_REMOTE_REFUSED_MS));
+}
+
+TEST(a_service_that_rejects_one_method_is_not_paused)
+{
+    doubt(CW_REMOTE_CREDENTIALS_ACCEPTED);
+    assert_int_equal(count_sent(SOON + 1), 20);
+}
+
+TEST(a_file_that_was_read_says_nothing_about_the_credentials)
+{
+    reject_all();
+    cw_remote_set_credentials(&remote.base, CW_REMOTE_CREDENTIALS_ACCEPTED);
+    assert_true(cw_remote_denies(remote.health, LATER - 1));
+    cw_remote_set_credentials(&remote.base, CW_REMOTE_CREDENTIALS_NEW);
+    assert_false(cw_remote_denies(remote.health, LATER - 1));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -86,6 +157,12 @@ int main(void)
         T(after_the_pause_one_request_decides_about_the_others),
         T(an_accepted_request_ends_it),
         T(a_request_without_a_response_is_followed_by_another_one),
+        T(a_load_without_a_result_leaves_few_calls_that_are_rejected),
+        T(calls_that_are_rejected_during_a_long_load_count),
+        T(a_later_load_that_is_accepted_ends_the_pause),
+        T(a_load_that_is_rejected_ends_all_calls),
+        T(a_service_that_rejects_one_method_is_not_paused),
+        T(a_file_that_was_read_says_nothing_about_the_credentials),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
