@@ -76,14 +76,15 @@ bool cw_remote_is_refused(const cw_remote_health *h, uint64_t now)
 }
 
 /* Whether a request may be tried after a pause because of rejected calls: one, whose response decides
- * about the others, or another one if that has none. */
+ * about the others, or another one if that has none. The mark does not concern the request itself, which
+ * may have to wait for a place. */
 static bool may_try(cw_remote_health *h, uint64_t now)
 {
-    uint64_t until = atomic_load(&h->refused_until);
+    uint64_t until = atomic_load(&h->refused_until), last = atomic_load(&h->tried_at);
     if (CW_LIKELY(!until))
         return true;
-    return now >= until &&
-           atomic_compare_exchange_strong(&h->refused_until, &until, now + CW_REMOTE_SETTLE_MS);
+    return now >= until && (!last || cw_clock_since(now, last) >= CW_REMOTE_SETTLE_MS) &&
+           atomic_compare_exchange_strong(&h->tried_at, &last, now ? now : 1);
 }
 
 bool cw_remote_denies(cw_remote_health *h, uint64_t now)
@@ -111,10 +112,11 @@ static void record_credentials(cw_remote *r, uint64_t now, const cw_upstream_rep
 {
     unsigned status = reply->end == CW_CLIENT_OK ? reply->answer->status : 0;
     bool is_denied = status == 401 || status == 403 || reply->end == CW_CLIENT_REFUSED;
-    bool is_login = status != 403 || has_load(r);
+    bool is_login = status != 403 || has_load(r) || atomic_load(&r->health->refused_until);
     if (!r->service->protocol.has_credentials)
         return;
-    /* With a file, a 403 is more likely due to one method than to the login. */
+    /* With a file, a 403 is more likely due to one method than to the login, unless calls were rejected
+     * so often that the account may be locked. */
     if (is_denied && is_login)
         on_refused(r->health, now, has_load(r));
     else if (!is_denied && reply->end == CW_CLIENT_OK)

@@ -29,6 +29,7 @@ typedef struct cw_remote_health {
     atomic_bool is_doubted;                 /* the next load ends it, whatever its result */
     atomic_bool is_unsettled;               /* since a doubt, no load had a response about it */
     _Atomic uint64_t refused_until;         /* by refusals in a row */
+    _Atomic uint64_t tried_at;              /* a call after that pause; 0: never */
 } cw_remote_health;
 
 /* The health of a service without problems; NULL without memory. */

@@ -79,6 +79,31 @@ TEST(a_request_without_a_response_is_followed_by_another_one)
     assert_true(cw_remote_denies(remote.health, then));
 }
 
+TEST(after_the_pause_403_is_a_rejection_too)
+{
+    reject_all();
+    assert_false(cw_remote_denies(remote.health, LATER));
+    answer(403, LATER + 1);
+    assert_true(cw_remote_denies(remote.health, LATER + CW_REMOTE_SETTLE_MS + 1));
+    assert_true(cw_remote_denies(remote.health, LATER + CW_REMOTE_REFUSED_MS));
+    assert_false(cw_remote_denies(remote.health, LATER + 1 + CW_REMOTE_REFUSED_MS));
+}
+
+TEST(before_it_403_concerns_one_method)
+{
+    for (unsigned i = 0; i < 2 * CW_REMOTE_REFUSALS; i++)
+        answer(403, SOON);
+    assert_false(cw_remote_denies(remote.health, SOON));
+}
+
+TEST(the_request_that_is_tried_after_the_pause_may_wait_for_a_place)
+{
+    reject_all();
+    assert_false(cw_remote_denies(remote.health, LATER));
+    assert_false(cw_remote_is_refused(remote.health, LATER + 1));
+    assert_true(cw_remote_denies(remote.health, LATER + 1));
+}
+
 /* A call is rejected, and the load because of it ends with this result. */
 static void doubt(cw_remote_credentials found)
 {
@@ -157,6 +182,9 @@ int main(void)
         T(after_the_pause_one_request_decides_about_the_others),
         T(an_accepted_request_ends_it),
         T(a_request_without_a_response_is_followed_by_another_one),
+        T(after_the_pause_403_is_a_rejection_too),
+        T(before_it_403_concerns_one_method),
+        T(the_request_that_is_tried_after_the_pause_may_wait_for_a_place),
         T(a_load_without_a_result_leaves_few_calls_that_are_rejected),
         T(calls_that_are_rejected_during_a_long_load_count),
         T(a_later_load_that_is_accepted_ends_the_pause),
