@@ -16,6 +16,7 @@ import {
     untilTool,
 } from "./support/mcp.mjs";
 import { compilePlugin, newFolder } from "./support/plugins.mjs";
+import { writeOpenRpc } from "./support/service.mjs";
 import { runCauseway, slowness, writeConfig } from "./support/programs.mjs";
 import { eventually, pause, processorMs } from "./support/server.mjs";
 import { scrape } from "./support/metrics.mjs";
@@ -307,6 +308,34 @@ suite("who may receive an event", { concurrency: true }, () => {
         assert.ok(!(await toolNames(server)).includes("s.events"));
         await reloadBridge(server, { roles: { anonymous: [...roles.anonymous, "read sums"] } });
         await untilTool(server, "s.events");
+    });
+
+    const widening = (add) => ({
+        openrpc: writeOpenRpc({ openrpc: "1.3.2", methods: [{ name: "echo" }, ...add] }),
+        methods: [
+            { method: "add", read_only: true, permissions: ["read sums"] },
+            { method: "echo", read_only: true },
+        ],
+    });
+    const roles = { anonymous: ["access mcp tool discovery", "use jsonrpc services"] };
+
+    test("does not widen because the service omits a read-only tool", async (t) => {
+        const { server } = await start(t, { n: {} }, { roles, more: widening([]) });
+        await untilTool(server, "s.echo");
+        assert.ok(!(await toolNames(server)).includes("s.events"));
+        await reloadBridge(server, { roles: { anonymous: [...roles.anonymous, "read sums"] } });
+        await untilTool(server, "s.events");
+    });
+
+    test("does not widen because the service marks a read-only tool wrongly", async (t) => {
+        const service = await startWebSocket();
+        const more = widening([{ name: "add", "x-mcp-tool": { annotations: { auth: 5 } } }]);
+        const sources = [sourceOf(service, { n: {} }, more)];
+        const server = await startBridge({ plugins: [], roles, config: { sources } });
+        t.after(() => server.stop());
+        await untilTool(server, "s.echo");
+        assert.ok(!(await toolNames(server)).includes("s.events"));
+        await server.untilLogged(/event 'n': the requirements of a tool that is not offered are not known/);
     });
 });
 

@@ -47,24 +47,45 @@ static cw_code require(cw_requirements *needs, const cw_requirements *more, cw_a
     return rc;
 }
 
-/* Everything that the read-only tools require together; without such tools, that all tools require.
- * *ret_is_known is false if the source has no tool. */
-static cw_code read_tool_needs(const cw_source *source, cw_arena *arena, cw_requirements *ret,
-                               bool *ret_is_known)
+static bool has_read_only(const cw_method *methods, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (methods[i].mark && methods[i].mark->is_read_only)
+            return true;
+    }
+    return false;
+}
+
+static cw_code require_all(cw_requirements *needs, const cw_method *methods, size_t n,
+                           bool only_reads, cw_arena *arena, bool *ret_any)
 {
     cw_code rc = CW_OK;
-    bool has_reads = false;
-    *ret_is_known = false;
-    for (size_t i = 0; i < source->n_methods; i++)
-        has_reads = has_reads || (source->methods[i].mark && source->methods[i].mark->is_read_only);
-    for (size_t i = 0; i < source->n_methods && !rc; i++) {
-        const cw_method *m = &source->methods[i];
-        if (!m->mark || (has_reads && !m->mark->is_read_only))
+    *ret_any = false;
+    for (size_t i = 0; i < n && !rc; i++) {
+        const cw_method *m = &methods[i];
+        if (!m->mark || (only_reads && !m->mark->is_read_only))
             continue;
-        rc = require(ret, &m->needs, arena);
-        *ret_is_known = true;
+        rc = require(needs, &m->needs, arena);
+        *ret_any = true;
     }
     return rc;
+}
+
+/* Everything that the read-only tools require together; without such tools, that all tools require.
+ * The needs of a tool that is not offered may be incomplete, so it does not replace others.
+ * *ret_is_known is false if the source has no tool. */
+static cw_code read_tool_needs(const cw_source *source, const cw_event_list *events,
+                               cw_arena *arena, cw_requirements *ret, bool *ret_is_known)
+{
+    bool unused;
+    bool has_reads = has_read_only(source->methods, source->n_methods);
+    bool has_absent = has_read_only(events->absent, events->n_absent);
+    cw_code rc =
+        require_all(ret, source->methods, source->n_methods, has_reads, arena, ret_is_known);
+    *ret_is_known = *ret_is_known && !events->lacks_needs;
+    return rc ? rc
+              : require_all(ret, events->absent, events->n_absent, has_reads || has_absent, arena,
+                            &unused);
 }
 
 static bool has_needs(const cw_config_event *e)
@@ -225,16 +246,17 @@ static cw_code make_offers(const cw_source *source, const cw_event_list *events,
     bool is_known;
     cw_requirements usual = {0};
     cw_event_offer *offers = cw_arena_calloc(arena, events->n, sizeof *offers);
-    cw_code rc = offers ? read_tool_needs(source, arena, &usual, &is_known) : CW_NOMEM;
+    cw_code rc = offers ? read_tool_needs(source, events, arena, &usual, &is_known) : CW_NOMEM;
     for (size_t i = 0; i < events->n && !rc; i++) {
         const cw_event_rule *rule = &events->rules[i];
         if (has_needs(&rule->config) || is_known)
             rc = make_offer(rule, &usual, arena, &offers[n_offers++]);
         else
-            cw_buf_printf(warnings,
-                          "%sevent '%.*s': the source has no tools, so set permissions, scopes or "
-                          "auth_level",
-                          warnings->n ? "\n" : "", CW_STR_ARG(rule->config.name));
+            cw_buf_printf(warnings, "%sevent '%.*s': %s, so set permissions, scopes or auth_level",
+                          warnings->n ? "\n" : "", CW_STR_ARG(rule->config.name),
+                          events->lacks_needs
+                              ? "the requirements of a tool that is not offered are not known"
+                              : "the source has no tools");
     }
     *ret = offers;
     *ret_n = n_offers;

@@ -2,6 +2,8 @@
 /* event_offers.h - adds the events that the operator enables to the methods of a source.
  *
  * An event without requirements has those of the read-only tools of its source, all of them together.
+ * Selected tools that are not offered count too: else a service could open the event to more callers
+ * by omitting a tool.
  *
  * Ownership: borrows; the source gets a companion.
  * Threads:   the main thread.
@@ -51,6 +53,9 @@ typedef struct cw_event_list {
     size_t n;
     unsigned n_loops;
     struct cw_accounts *accounts; /* NULL: no logins */
+    const cw_method *absent;      /* tools that are missing or withheld: what they require counts */
+    size_t n_absent;
+    bool lacks_needs; /* what another such tool requires is not known */
 } cw_event_list;
 
 /* Add the methods of the events, in the arena of the source. An event whose requirements are not

@@ -640,6 +640,65 @@ static cw_code write_requires(reading *x, cw_err *err)
     return add_widened(x, text.msg, err);
 }
 
+/* ---- tools that are not offered ---- */
+
+/* Record what a selected tool required before, or with this description (NULL: none) requires, for the
+ * events of the source. */
+static cw_code note_absent(reading *x, const cw_config_overlay *o, cw_str id,
+                           const cw_json *described, cw_err *err)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf unused;
+    cw_buf_init(&unused, CW_CONFIG_MAX_BYTES);
+    const cw_json *before = cw_map_find(&x->requires, id);
+    cw_method *m = &x->remote->absent[x->remote->n_absent];
+    if (x->list || !o->tool)
+        return CW_OK;
+    *m = (cw_method){0};
+    cw_code rc = cw_remote_make_mark(x->remote, o, before ? before : described, &x->scratch,
+                                     &unused, m, err);
+    if (!rc)
+        rc = read_permissions(x, o, m, err);
+    x->remote->n_absent += rc == CW_OK;
+    x->remote->lacks_needs = x->remote->lacks_needs || rc;
+    return rc == CW_NOMEM ? rc : CW_OK;
+}
+
+static const cw_config_overlay *find_entry(const reading *x, cw_str id)
+{
+    const cw_config_overlays *lists[] = {&x->given->config->methods, &x->given->more.methods};
+    for (size_t i = 0; i < 2 * CW_COUNT(lists); i++) {
+        const cw_config_overlays *list = lists[i % CW_COUNT(lists)];
+        bool patterns = i >= CW_COUNT(lists);
+        for (size_t j = 0; j < list->n; j++) {
+            const cw_config_overlay *o = &list->items[j];
+            if (is_pattern(o->method) == patterns && cw_str_matches(o->method, id, CW_STR_ANY_BYTE))
+                return o;
+        }
+    }
+    return NULL;
+}
+
+/* Record the tools that the service had before. */
+static cw_code note_gone(reading *x, cw_err *err)
+{
+    cw_code rc = CW_OK;
+    const cw_map_entry *e;
+    x->list = 0;
+    for (size_t pos = 0; !rc && (e = cw_map_next(&x->requires, &pos));) {
+        const cw_method *found = cw_map_find(&x->by_id, e->key);
+        bool is_there = found && x->is_named[found - x->found];
+        const cw_config_overlay *o = is_there ? NULL : find_entry(x, e->key);
+        rc = o ? note_absent(x, o, e->key, NULL, err) : CW_OK;
+    }
+    return rc;
+}
+
+static cw_code withhold(reading *x, const cw_config_overlay *o, size_t index, cw_err *err)
+{
+    x->remote->n_withheld++;
+    return note_absent(x, o, x->found[index].id, x->described[index], err);
+}
+
 static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index, cw_err *err)
 {
     const cw_method *found = &x->found[index];
@@ -647,10 +706,8 @@ static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index
     x->is_named[index] = true;
     if (!o->tool && !o->rpc)
         return CW_OK;
-    if (!may_show(x, found, x->described[index], &rc)) {
-        x->remote->n_withheld++;
-        return rc ? cw_fail_nomem(err) : CW_OK;
-    }
+    if (!may_show(x, found, x->described[index], &rc))
+        return rc ? cw_fail_nomem(err) : withhold(x, o, index, err);
     cw_method m = *found;
     rc = make_method(x, o, x->described[index], &m, err);
     if (!rc)
@@ -659,8 +716,7 @@ static cw_code offer_method(reading *x, const cw_config_overlay *o, size_t index
         cw_wrap(err, rc, "method '%.*s'", CW_STR_ARG(found->id));
     if (rc == CW_INVALID) {
         add_line(x->given->warnings, err->msg);
-        x->remote->n_withheld++;
-        return CW_OK;
+        return withhold(x, o, index, err);
     }
     /* There may be thousands of resources. One that cannot be shown does not affect the others. */
     if (rc == CW_PARAMS && m.exposed) {
@@ -723,7 +779,11 @@ static cw_code index_methods(reading *x, cw_err *err)
     size_t n = x->n_found + own->n + x->given->more.exposed[CW_CONFIG_TEMPLATES].n;
     x->offer = cw_arena_calloc(arena, n, sizeof *x->offer);
     x->tools = cw_arena_calloc(arena, n, sizeof *x->tools);
-    if (!x->is_named || !x->is_settled || !x->described || !x->offer || !x->tools)
+    /* Withheld, named by an entry, or known from before. */
+    size_t most = x->n_found + x->given->config->methods.n + x->given->more.methods.n;
+    x->remote->absent = cw_arena_calloc(arena, most + x->requires.n, sizeof *x->remote->absent);
+    if (!x->is_named || !x->is_settled || !x->described || !x->offer || !x->tools ||
+        !x->remote->absent)
         return nomem(x, err);
     if (x->given->defines) {
         /* One more, for the instructions of the server. */
@@ -774,7 +834,7 @@ static cw_code apply_name(reading *x, const cw_config_overlay *o, cw_err *err)
     if (!found) {
         if (o->tool || o->rpc)
             miss_method(x, o->method);
-        return CW_OK;
+        return note_absent(x, o, id, NULL, err);
     }
     x->n_met += o->tool || o->rpc;
     size_t index = (size_t)(found - x->found);
@@ -798,7 +858,7 @@ static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err
     bool any = false;
     if (x->given->is_partial && (o->tool || o->rpc)) {
         refuse_pattern(x, o->method);
-        return CW_OK;
+        return note_absent(x, o, o->method, NULL, err);
     }
     for (size_t i = 0; i < x->n_found; i++) {
         if (cw_exposure_list(&x->found[i]) != x->list ||
@@ -816,7 +876,7 @@ static cw_code apply_pattern(reading *x, const cw_config_overlay *o, cw_err *err
     cw_fail(&text, CW_PARAMS, "%s: '%.*s' fits none", cw_exposure_list_name(x->list),
             CW_STR_ARG(o->method));
     add_line(x->given->warnings, text.msg);
-    return CW_OK;
+    return note_absent(x, o, o->method, NULL, err);
 }
 
 /* Apply all entries, so that every mistake is reported. A lack of memory ends it. */
@@ -870,6 +930,8 @@ static cw_code apply(reading *x, cw_err *err)
                 rc = apply_list(x, more, patterns, &worst, err);
         }
     }
+    if (!rc)
+        rc = note_gone(x, err);
     if (!rc)
         rc = read_instructions(x, err);
     if (!rc && given->required)

@@ -9,7 +9,11 @@ cw_code cw_remote_add_events(cw_remote *r, const cw_remote_opts *opts, cw_buf *w
     cw_code rc = cw_event_intake_new(opts->events, r->service, warnings, &r->intake, err);
     if (rc || !r->intake)
         return rc;
-    cw_event_list events = {.n_loops = opts->n_loops, .accounts = opts->accounts};
+    cw_event_list events = {.n_loops = opts->n_loops,
+                            .accounts = opts->accounts,
+                            .absent = r->absent,
+                            .n_absent = r->n_absent,
+                            .lacks_needs = r->lacks_needs};
     events.rules = cw_event_intake_rules(r->intake, &events.n);
     return cw_event_source_add(&r->base, &events, &r->arena, warnings, err);
 }

@@ -75,7 +75,10 @@ typedef struct cw_remote {
     cw_remote_loop_state **parts; /* by loop, each touched by its loop only */
     const cw_remote_tool *tools;
     size_t n_found, n_withheld; /* methods of the description; tools that the lock withholds */
-    cw_map resources;           /* URIs that are exposed, of an MCP server */
+    cw_method *absent;          /* tools that are selected, and missing or withheld */
+    size_t n_absent;
+    bool lacks_needs; /* what another such tool requires is not known */
+    cw_map resources; /* URIs that are exposed, of an MCP server */
     cw_str *templates;
     size_t n_templates;
     const cw_remote_definition *definitions; /* of all exposed methods, or NULL */
@@ -84,7 +87,7 @@ typedef struct cw_remote {
     cw_remote_health *health; /* a reference */
     cw_event_intake *intake;  /* a reference; NULL: it has no events */
     bool has_inputs;
-    unsigned char inputs[CW_REMOTE_DIGEST]; /* of all its inputs, but its configuration */
+    unsigned char inputs[CW_REMOTE_DIGEST];   /* of all its inputs, but its configuration */
     bool has_rules;
     unsigned char rules[CW_REMOTE_DIGEST]; /* of the overlay file and the approved definitions */
 } cw_remote;

@@ -509,6 +509,74 @@ TEST(a_lost_requirement_is_noticed_or_the_reading_fails_without_memory)
     cw_arena_done(&arena);
 }
 
+/* What the tools require that are selected by this entry and not offered: "LEVEL SCOPE…;" each, and "?" if
+ * one is not known. */
+static void assert_absent(const char *doc, cw_config_overlay item, const char *expected)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf lines;
+    char text[256] = "";
+    size_t n = 0;
+    cw_arena arena;
+    const cw_json *described, *requires;
+    cw_config_overlay items[] = {item, {.method = CW_STR("echo"), .tool = true}};
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, items, 2);
+    cw_remote *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    cw_arena_init(&arena, 1 << 20);
+    cw_arena_init(&r->arena, 1 << 20);
+    cw_map_init(&r->resources, 10);
+    cw_buf_init(&lines, 1 << 16);
+    assert_int_equal(cw_json_read(cw_str_from(doc), NULL, &arena, &described, NULL, NULL) |
+                         cw_json_read(CW_STR("{\"add\":{\"x-mcp-tool\":{\"annotations\":{\"auth\":{"
+                                             "\"scopes\":[\"admin\"]}}}}}"),
+                                      NULL, &arena, &requires, NULL, NULL) |
+                         cw_endpoint_new(&config, NULL, &r->service, NULL),
+                     CW_OK);
+    const cw_remote_reading reading = {.config = &config,
+                                       .requires = requires,
+                                       .problems = &lines,
+                                       .warnings = &lines,
+                                       .missing = &lines,
+                                       .widened = &lines};
+    assert_int_equal(cw_remote_read(r, &reading, described), CW_OK);
+    for (size_t i = 0; i < r->n_absent; i++) {
+        const cw_requirements *needs = &r->absent[i].needs;
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s",
+                              needs->level == CW_AUTH_REQUIRED ? "login" : "open");
+        for (size_t j = 0; j < needs->n_scopes; j++)
+            n += (size_t)snprintf(text + n, sizeof text - n, " %.*s", CW_STR_ARG(needs->scopes[j]));
+        n += (size_t)snprintf(text + n, sizeof text - n, ";");
+    }
+    if (r->lacks_needs)
+        snprintf(text + n, sizeof text - n, "?");
+    assert_string_equal(text, expected);
+    cw_remote_free(r);
+    cw_arena_done(&arena);
+}
+
+#define ECHO_AND(method) "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"echo\"}" method "]}"
+#define WITH_AUTH(name, auth)                                                                      \
+    ",{\"name\":\"" name "\",\"x-mcp-tool\":{\"annotations\":{\"auth\":" auth "}}}"
+
+TEST(a_selected_tool_that_is_not_offered_keeps_its_requirements_for_events)
+{
+    const cw_config_overlay named = {.method = CW_STR("add"), .tool = true};
+    const cw_config_overlay pattern = {.method = CW_STR("a*"), .tool = true};
+    const cw_config_overlay other = {.method = CW_STR("wipe"), .tool = true};
+    const cw_config_overlay scoped = {.method = CW_STR("wipe"),
+                                      .tool = true,
+                                      .scopes = {.items = (cw_str[]){CW_STR("own")}, .n = 1}};
+    assert_absent(ECHO_AND(WITH_AUTH("add", "{\"scopes\":[\"admin\"]}")), named, "");
+    assert_absent(ECHO_AND(WITH_AUTH("add", "5")), named, "login admin;");
+    /* The entry is recorded, and the tool of before. */
+    assert_absent(ECHO_AND(""), named, "login admin;login admin;");
+    assert_absent(ECHO_AND(WITH_AUTH("ab", "{\"scopes\":[\"x\"]}")), pattern, "login admin;");
+    assert_absent(ECHO_AND(""), scoped, "login own;");
+    assert_absent(ECHO_AND(WITH_AUTH("wipe", "5")), other, "?");
+    assert_absent(ECHO_AND(WITH_AUTH("wipe", "5")), (cw_config_overlay){.method = CW_STR("wipe")},
+                  "");
+}
+
 /* A description of an MCP server. */
 #define MCP_OPENRPC                                                                                \
     "{\"openrpc\":\"1.3.2\",\"x-instructions\":\"Be kind.\",\"methods\":[{\"name\":\"prompt:p\","  \
@@ -630,6 +698,7 @@ int main(void)
         cmocka_unit_test(a_service_without_any_of_the_methods_is_a_problem),
         cmocka_unit_test(hints_of_the_service_are_shown_and_open_nothing),
         cmocka_unit_test(every_failed_allocation_is_survived_with_methods_that_are_not_there),
+        cmocka_unit_test(a_selected_tool_that_is_not_offered_keeps_its_requirements_for_events),
         cmocka_unit_test(a_lost_requirement_is_noticed_or_the_reading_fails_without_memory),
         cmocka_unit_test(a_protection_that_is_misspelt_keeps_the_tool_out),
         cmocka_unit_test(a_schema_of_the_operator_that_cannot_be_used_is_a_mistake),
