@@ -7,6 +7,7 @@
 #include "json/write.h"
 #include "source/openrpc/openrpc.h"
 #include "source/remote/remote_int.h"
+#include "source/remote/required_access.h"
 
 static const char *const levels[] = {NULL, "none", "optional", "required"};
 
@@ -200,22 +201,11 @@ static cw_code withhold(cw_remote *r, const cw_config_overlay *o, cw_arena *scra
                    err->msg);
 }
 
-/* Whether requirements may be in a value, and cannot be read. An empty list is an empty object of
- * PHP. */
-static bool hides_requirements(const cw_json *v)
-{
-    if (cw_json_is(v, CW_JSON_OBJECT))
-        return cw_json_get(v, CW_STR("$ref"));
-    if (cw_json_is(v, CW_JSON_ARRAY))
-        return cw_json_count(v) > 0;
-    return cw_json_is(v, CW_JSON_STRING) || cw_json_is(v, CW_JSON_NUMBER);
-}
-
 cw_code cw_remote_make_mark(cw_remote *r, const cw_config_overlay *o, const cw_json *described,
                             cw_arena *scratch, cw_buf *warnings, cw_method *m, cw_err *err)
 {
     const cw_json *its = described ? cw_json_get(described, CW_STR("x-mcp-tool")) : NULL;
-    if (hides_requirements(its) || hides_requirements(cw_json_get(its, CW_STR("annotations")))) {
+    if (cw_required_access_hidden_in(its)) {
         cw_fail(err, CW_PARAMS, "x-mcp-tool: expected objects");
         return withhold(r, o, scratch, m, err);
     }

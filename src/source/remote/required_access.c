@@ -5,10 +5,29 @@
 #include "json/write.h"
 #include "source/openrpc/openrpc.h"
 
+/* An empty list is an empty object of PHP. */
+static bool hides_requirements(const cw_json *v)
+{
+    if (cw_json_is(v, CW_JSON_OBJECT))
+        return cw_json_get(v, CW_STR("$ref"));
+    if (cw_json_is(v, CW_JSON_ARRAY))
+        return cw_json_count(v) > 0;
+    return cw_json_is(v, CW_JSON_STRING) || cw_json_is(v, CW_JSON_NUMBER);
+}
+
+const cw_json *cw_required_access_hidden_in(const cw_json *mark)
+{
+    const cw_json *annotations = cw_json_get(mark, CW_STR("annotations"));
+    return hides_requirements(mark) ? mark : hides_requirements(annotations) ? annotations : NULL;
+}
+
+/* Requirements that cannot be read are kept as an invalid "auth", so that a description without any
+ * is noticed. */
 static const cw_json *auth_of(const cw_json *method)
 {
     const cw_json *mark = cw_json_get(method, CW_STR("x-mcp-tool"));
-    return cw_json_get(cw_json_get(mark, CW_STR("annotations")), CW_STR("auth"));
+    const cw_json *hidden = cw_required_access_hidden_in(mark);
+    return hidden ? hidden : cw_json_get(cw_json_get(mark, CW_STR("annotations")), CW_STR("auth"));
 }
 
 static void add(cw_json_writer *w, cw_str name, const cw_json *auth)

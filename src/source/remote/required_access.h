@@ -8,6 +8,7 @@
  *
  *     {"METHOD":{"x-mcp-tool":{"annotations":{"auth":{…}}}}}      for each method that has "auth"
  *
+ * If the mark or its annotations cannot be read, they are the value of "auth", which is invalid then.
  * Methods that a description no longer has stay in it, within CW_REQUIRED_ACCESS_MAX: a tool that
  * is removed and returns has to require the same. A method also keeps its former requirements if it
  * cannot be read now, or if it requires less now and that has not been accepted: it is not selected,
@@ -31,6 +32,10 @@
  * out, since CW_REQUIRED_ACCESS_MAX is reached. */
 size_t cw_required_access_write(const cw_json *doc, const cw_json *old, const cw_map *kept,
                                 cw_buf *out);
+
+/* The part of a mark (or NULL) that may contain requirements and cannot be read: the mark, or its
+ * annotations; NULL: none. */
+const cw_json *cw_required_access_hidden_in(const cw_json *mark);
 
 /* Whether two descriptions of a method have literally the same requirements. */
 bool cw_required_access_is_same(const cw_json *a, const cw_json *b);

@@ -509,6 +509,72 @@ TEST(a_lost_requirement_is_noticed_or_the_reading_fails_without_memory)
     cw_arena_done(&arena);
 }
 
+/* Read a description, and return what it requires, in an arena. *ret_widened: whether it requires less
+ * than `requires`. */
+static const cw_json *read_after(const cw_json *requires, const char *text, cw_arena *arena,
+                                 bool *ret_widened)
+{
+    CW_CLEANUP(cw_buf_done) cw_buf lines, widened, required;
+    cw_config_overlay item = {.method = CW_STR("*"), .tool = true};
+    cw_config_remote config = remote_config("http://127.0.0.1:1/rpc", openrpc_path, &item, 1);
+    const cw_json *doc;
+    cw_remote *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    cw_arena_init(&r->arena, 1 << 20);
+    cw_map_init(&r->resources, 10);
+    cw_buf_init(&lines, 1 << 16);
+    cw_buf_init(&widened, 1 << 16);
+    cw_buf_init(&required, 1 << 16);
+    assert_int_equal(cw_json_read(cw_str_from(text), NULL, arena, &doc, NULL, NULL) |
+                         cw_endpoint_new(&config, NULL, &r->service, NULL),
+                     CW_OK);
+    const cw_remote_reading reading = {.config = &config,
+                                       .requires = requires,
+                                       .required = &required,
+                                       .problems = &lines,
+                                       .warnings = &lines,
+                                       .missing = &lines,
+                                       .widened = &widened};
+    assert_int_equal(cw_remote_read(r, &reading, doc), CW_OK);
+    cw_remote_free(r);
+    *ret_widened = widened.n > 0;
+    cw_str copy = cw_arena_dup_str(arena, cw_buf_str(&required));
+    assert_int_equal(cw_json_read(copy, NULL, arena, &doc, NULL, NULL), CW_OK);
+    return doc;
+}
+
+#define ECHO_MARKED(mark)                                                                          \
+    "{\"openrpc\":\"1.3.2\",\"methods\":[{\"name\":\"echo\"" mark "},{\"name\":\"add\"}]}"
+
+TEST(requirements_that_were_never_readable_are_not_replaced_by_none)
+{
+    static const char *const rows[] = {
+        ECHO_MARKED(",\"x-mcp-tool\":{\"$ref\":\"#/components/x-tools/echo\"}"),
+        ECHO_MARKED(",\"x-mcp-tool\":{\"$ref\":\"#/x\",\"scopes\":[\"a\"],\"level\":\"none\"}"),
+        ECHO_MARKED(",\"x-mcp-tool\":[\"required\"]"),
+        ECHO_MARKED(",\"x-mcp-tool\":1"),
+        ECHO_MARKED(",\"x-mcp-tool\":{\"annotations\":\"required\"}"),
+        ECHO_MARKED(",\"x-mcp-tool\":{\"annotations\":[{\"auth\":{\"level\":\"required\"}}]}"),
+        ECHO_MARKED(",\"x-mcp-tool\":{\"annotations\":{\"$ref\":\"#/x\"}}"),
+    };
+    static const char *const scoped =
+        ECHO_MARKED(",\"x-mcp-tool\":{\"annotations\":{\"auth\":{\"scopes\":[\"a\"]}}}");
+    for (size_t i = 0; i < CW_COUNT(rows); i++) {
+        cw_arena arena;
+        bool is_wider;
+        cw_arena_init(&arena, 1 << 20);
+        const cw_json *requires = read_after(NULL, rows[i], &arena, &is_wider);
+        assert_false(is_wider);
+        requires = read_after(requires, rows[i], &arena, &is_wider);
+        assert_false(is_wider);
+        (void)read_after(requires, scoped, &arena, &is_wider);
+        assert_false(is_wider);
+        (void)read_after(requires, ECHO_MARKED(""), &arena, &is_wider);
+        assert_true(is_wider);
+        cw_arena_done(&arena);
+    }
+}
+
 /* What the tools require that are selected by this entry and not offered: "LEVEL SCOPE…;" each, and "?" if
  * one is not known. */
 static void assert_absent(const char *doc, cw_config_overlay item, const char *expected)
@@ -698,6 +764,7 @@ int main(void)
         cmocka_unit_test(a_service_without_any_of_the_methods_is_a_problem),
         cmocka_unit_test(hints_of_the_service_are_shown_and_open_nothing),
         cmocka_unit_test(every_failed_allocation_is_survived_with_methods_that_are_not_there),
+        cmocka_unit_test(requirements_that_were_never_readable_are_not_replaced_by_none),
         cmocka_unit_test(a_selected_tool_that_is_not_offered_keeps_its_requirements_for_events),
         cmocka_unit_test(a_lost_requirement_is_noticed_or_the_reading_fails_without_memory),
         cmocka_unit_test(a_protection_that_is_misspelt_keeps_the_tool_out),

@@ -54,6 +54,22 @@ TEST(methods_that_ask_something_are_written)
         NULL, "{\"a\":" AUTH("x") ",\"c\":" AUTH("z") "}");
 }
 
+#define KEPT(auth) "{\"a\":{\"x-mcp-tool\":{\"annotations\":{\"auth\":" auth "}}}}"
+#define MARKED(mark) "{\"methods\":[{\"name\":\"a\",\"x-mcp-tool\":" mark "}]}"
+
+TEST(requirements_that_cannot_be_read_are_written)
+{
+    assert_written(MARKED("{\"$ref\":\"#/m\"}"), NULL, KEPT("{\"$ref\":\"#/m\"}"));
+    assert_written(MARKED("\"required\""), NULL, KEPT("\"required\""));
+    assert_written(MARKED("{\"annotations\":[1]}"), NULL, KEPT("[1]"));
+    assert_written(MARKED("{\"annotations\":\"x\"}"), NULL, KEPT("\"x\""));
+    assert_written(MARKED("{\"annotations\":{\"$ref\":\"#/x\",\"auth\":{}}}"), NULL,
+                   KEPT("{\"$ref\":\"#/x\",\"auth\":{}}"));
+    assert_written(MARKED("{\"annotations\":[]}"), NULL, "{}");
+    assert_written(MARKED("[]"), NULL, "{}");
+    assert_written("{\"methods\":[]}", KEPT("[1]"), KEPT("[1]"));
+}
+
 TEST(methods_that_are_gone_are_remembered)
 {
     const char *old = "{\"a\":" AUTH("x") ",\"gone\":" AUTH("y") ",\"odd\":5}";
@@ -141,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(methods_that_ask_something_are_written),
+        cmocka_unit_test(requirements_that_cannot_be_read_are_written),
         cmocka_unit_test(methods_that_are_gone_are_remembered),
         cmocka_unit_test(methods_that_were_not_compared_stay_as_they_were),
         cmocka_unit_test(only_a_richer_kind_takes_the_place_of_another),
