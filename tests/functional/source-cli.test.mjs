@@ -407,6 +407,34 @@ suite("threat-D3: a lock that", { concurrency: 2 }, () => {
         assert.equal((await ready.json()).lock, "unusable");
     });
 
+    for (const [what, lose, expected] of [
+        ["missing", rmSync, /cannot open .*overlay\.yaml/],
+        ["broken", (file) => writeFileSync(file, "methods: [\n"), /overlay\.yaml/],
+    ]) {
+        test(`loses one approval takes that tool, also while the overlay is ${what}`, async (t) => {
+            const service = await startService();
+            const overlay = path.join(makeFolder(), "overlay.yaml");
+            writeFileSync(overlay, "methods: []\n");
+            const { file, lock } = configure(service, { locked: true, more: { overlay } });
+            await cli(file, "source", "approve", "shop", "echo");
+            const revoked = readFileSync(lock);
+            await cli(file, "source", "approve");
+            const server = await serve(t, file);
+            await untilTools(server, ["add", "echo"]);
+            lose(overlay);
+            await cli(file, "source", "refresh");
+            assert.deepEqual(await toolNames(server), ["add", "echo"], "an overlay that is edited changes nothing");
+            writeFileSync(lock, revoked);
+            await cli(file, "source", "refresh");
+            await untilTool(server, "add", false);
+            const [{ problem }] = JSON.parse((await run(file, "list", "--json")).stdout);
+            assert.match(problem, expected);
+            writeFileSync(overlay, "methods: []\n");
+            await cli(file, "source", "refresh");
+            await untilTools(server, ["echo"]);
+        });
+    }
+
     test("was never made withholds every tool from the start", async (t) => {
         const { file, lock } = configure(await startService(), { locked: true });
         const server = await serve(t, file);

@@ -46,14 +46,15 @@ struct cw_remote_job {
     const cw_json *requires; /* of it */
     cw_arena known;          /* its texts */
     cw_remote_credentials credentials;
-    cw_buf damaged;                        /* why it cannot be read; empty: it can */
-    cw_buf widened;                        /* lines: how the new one requires less of callers */
-    cw_buf required;                       /* the requirements of the new one */
-    cw_source *before;                     /* opts.before, a reference */
-    bool has_files;                        /* `files` is valid */
-    unsigned char files[CW_REMOTE_DIGEST]; /* of the files that the configuration names */
-    bool has_rules;                        /* `rules` is valid */
-    unsigned char rules[CW_REMOTE_DIGEST]; /* as of cw_remote */
+    cw_buf damaged;                           /* why it cannot be read; empty: it can */
+    cw_buf widened;                           /* lines: how the new one requires less of callers */
+    cw_buf required;                          /* the requirements of the new one */
+    cw_source *before;                        /* opts.before, a reference */
+    bool has_files;                           /* `files` is valid */
+    unsigned char files[CW_REMOTE_DIGEST];    /* of the files that the configuration names */
+    unsigned char approved[CW_REMOTE_DIGEST]; /* as of cw_remote */
+    bool has_rules;                           /* `rules` is valid */
+    unsigned char rules[CW_REMOTE_DIGEST];    /* as of cw_remote */
 };
 
 /* ---- the end of a job ---- */
@@ -150,6 +151,7 @@ static bool digest_files(const cw_remote_opts *opts, unsigned char ret[CW_REMOTE
 static void digest_approvals(const cw_lock *lock, cw_str source,
                              unsigned char ret[CW_REMOTE_DIGEST])
 {
+    memset(ret, 0, CW_REMOTE_DIGEST);
     add_to_digest(ret, lock ? CW_STR("lock") : CW_STR(""));
     add_to_digest(ret, cw_lock_entries(lock, source));
 }
@@ -179,6 +181,7 @@ static void digest_inputs(const cw_remote_job *job, cw_str openrpc,
     if (reading->enforces)
         add_to_digest(r->inputs, job->last.requires);
     r->has_inputs = job->has_files;
+    memcpy(r->approved, job->approved, CW_REMOTE_DIGEST);
     memcpy(r->rules, job->rules, CW_REMOTE_DIGEST);
     r->has_rules = job->has_rules;
 }
@@ -566,28 +569,39 @@ cw_code cw_remote_check_lock(cw_str file, const cw_remote_approvals *given, cw_b
     return rc;
 }
 
-/* A rule that cannot be read is no other rule: the file is missing for a moment, or is being edited. */
-bool cw_remote_has_other_rules(const cw_source *s, const cw_remote_opts *opts)
+/* An overlay that cannot be read is no other one: the file is missing for a moment, or is being
+ * edited. */
+static bool has_other_overlay(const cw_remote *r, const cw_config_remote *config)
 {
-    const cw_remote *r = cw_remote_of(s);
-    const cw_config_remote *config = opts->config;
     unsigned char rules[CW_REMOTE_DIGEST];
-    cw_lock *lock = NULL;
     cw_config_overlay_file *overlay = NULL;
-    CW_CLEANUP(cw_buf_done) cw_buf lost;
     cw_err unused;
-    cw_buf_init(&lost, LINES_MAX);
-    if (!r || !r->has_rules || !digest_overlay(config, rules) ||
-        read_lock(opts->lock, opts->approvals, &lock, &lost, &unused))
-        return false;
-    digest_approvals(lock, config->name, rules);
-    cw_lock_unref(lock);
-    bool is_other = lost.n == 0 && memcmp(rules, r->rules, CW_REMOTE_DIGEST) != 0;
-    if (is_other && config->overlay.n &&
+    if (!config->overlay.n || !r->has_rules || !digest_overlay(config, rules) ||
+        memcmp(rules, r->rules, CW_REMOTE_DIGEST) == 0 ||
         cw_config_overlay_read(config->overlay.p, &overlay, NULL, &unused))
         return false;
     cw_config_overlay_free(overlay);
-    return is_other;
+    return true;
+}
+
+/* A revoked approval counts whatever the overlay contains. Lost approvals have their own check
+ * (cw_remote_check_lock). */
+bool cw_remote_has_other_rules(const cw_source *s, const cw_remote_opts *opts)
+{
+    const cw_remote *r = cw_remote_of(s);
+    unsigned char approved[CW_REMOTE_DIGEST];
+    cw_lock *lock = NULL;
+    CW_CLEANUP(cw_buf_done) cw_buf lost;
+    cw_err unused;
+    cw_buf_init(&lost, LINES_MAX);
+    if (!r || read_lock(opts->lock, opts->approvals, &lock, &lost, &unused))
+        return false;
+    digest_approvals(lock, opts->config->name, approved);
+    cw_lock_unref(lock);
+    if (lost.n > 0)
+        return false;
+    return memcmp(approved, r->approved, CW_REMOTE_DIGEST) != 0 ||
+           has_other_overlay(r, opts->config);
 }
 
 static cw_code begin(cw_remote_job *job, cw_err *err)
@@ -604,7 +618,7 @@ static cw_code begin(cw_remote_job *job, cw_err *err)
     }
     if (!rc)
         rc = read_lock(job->opts.lock, job->opts.approvals, &job->lock, &job->lost, err);
-    digest_approvals(job->lock, config->name, job->rules);
+    digest_approvals(job->lock, config->name, job->approved);
     job->opts.approvals = NULL; /* borrowed until now */
     if (!rc)
         rc = find_last(job, err);

@@ -131,8 +131,8 @@ CW_MUST_USE cw_code cw_remote_load(cw_loop *loop, const cw_remote_opts *opts,
                                    cw_remote_loaded_fn fn, void *ctx, cw_remote_job **ret_job,
                                    cw_err *err);
 /* Whether the overlay file, or the approved definitions of the source, are others than those that it
- * was made with. If so, it must not stay when the load fails. False for NULL, and for a source of
- * another kind. */
+ * was made with. If so, it must not stay when the load fails. An overlay that cannot be read is no
+ * other one. False for NULL, and for a source of another kind. */
 bool cw_remote_has_other_rules(const cw_source *s, const cw_remote_opts *opts);
 /* Append why the lock withholds every tool, or nothing. For a load that could not begin.
  * CW_NOMEM. */

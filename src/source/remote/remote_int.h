@@ -88,8 +88,9 @@ typedef struct cw_remote {
     cw_event_intake *intake;  /* a reference; NULL: it has no events */
     bool has_inputs;
     unsigned char inputs[CW_REMOTE_DIGEST];   /* of all its inputs, but its configuration */
+    unsigned char approved[CW_REMOTE_DIGEST]; /* of the approved definitions */
     bool has_rules;
-    unsigned char rules[CW_REMOTE_DIGEST]; /* of the overlay file and the approved definitions */
+    unsigned char rules[CW_REMOTE_DIGEST]; /* of the overlay file */
 } cw_remote;
 
 /* ---- remote.c ---- */
