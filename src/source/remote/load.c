@@ -276,6 +276,29 @@ static cw_remote *new_remote(const cw_remote_job *job)
     return NULL;
 }
 
+/* Index the exposed resources, for updates of them. */
+static cw_code index_resources(cw_remote *r, cw_err *err)
+{
+    size_t n_templates = 0;
+    for (size_t i = 0; i < r->base.n_methods; i++) {
+        const cw_exposed *exposed = r->base.methods[i].exposed;
+        n_templates += exposed && exposed->kind == CW_EXPOSED_TEMPLATE;
+    }
+    r->templates = cw_arena_calloc(&r->arena, n_templates, sizeof *r->templates);
+    if (!r->templates)
+        return cw_fail_nomem(err);
+    for (size_t i = 0; i < r->base.n_methods; i++) {
+        const cw_exposed *exposed = r->base.methods[i].exposed;
+        if (!exposed || exposed->kind == CW_EXPOSED_PROMPT)
+            continue;
+        if (exposed->kind == CW_EXPOSED_TEMPLATE)
+            r->templates[r->n_templates++] = exposed->address;
+        else if (cw_map_put(&r->resources, exposed->address, r, NULL))
+            return cw_fail_nomem(err);
+    }
+    return CW_OK;
+}
+
 static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, bool is_last,
                            cw_remote **ret)
 {
@@ -314,7 +337,8 @@ static cw_code make_source(cw_remote_job *job, cw_str openrpc, bool is_partial, 
     r->is_partial = is_partial;
     digest_inputs(job, openrpc, &reading, r);
     rc = cw_remote_read(r, &reading, doc);
-    if (!rc && (rc = cw_remote_add_events(r, &job->opts, &job->warnings, &err)))
+    if (!rc && ((rc = index_resources(r, &err)) ||
+                (rc = cw_remote_add_events(r, &job->opts, &job->warnings, &err))))
         cw_buf_add(&job->problems, cw_str_from(err.msg));
     if (rc)
         cw_remote_free(r);

@@ -940,27 +940,6 @@ static cw_code apply(reading *x, cw_err *err)
     return rc ? rc : check_missing(x, worst);
 }
 
-/* Index the exposed resources, for updates of them. */
-static cw_code index_resources(cw_remote *r, const cw_method *methods, size_t n)
-{
-    size_t n_templates = 0;
-    for (size_t i = 0; i < n; i++)
-        n_templates += methods[i].exposed && methods[i].exposed->kind == CW_EXPOSED_TEMPLATE;
-    r->templates = cw_arena_calloc(&r->arena, n_templates, sizeof *r->templates);
-    if (!r->templates)
-        return CW_NOMEM;
-    for (size_t i = 0; i < n; i++) {
-        const cw_exposed *exposed = methods[i].exposed;
-        if (!exposed || exposed->kind == CW_EXPOSED_PROMPT)
-            continue;
-        if (exposed->kind == CW_EXPOSED_TEMPLATE)
-            r->templates[r->n_templates++] = exposed->address;
-        else if (cw_map_put(&r->resources, exposed->address, r, NULL))
-            return CW_NOMEM;
-    }
-    return CW_OK;
-}
-
 cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_json *doc)
 {
     reading x = {.remote = r,
@@ -990,11 +969,6 @@ cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_js
         add_line(given->problems, err.msg);
     if (rc)
         return rc;
-    if (index_resources(r, x.offer, x.n)) {
-        cw_fail_nomem(&err);
-        add_line(given->problems, err.msg);
-        return CW_NOMEM;
-    }
     r->base.methods = x.offer;
     r->base.n_methods = x.n;
     r->tools = x.tools;
