@@ -52,12 +52,23 @@ static void groups_done(cw_fair_groups *g)
     groups_init(g);
 }
 
-static cw_fair_group **slot_of(cw_fair_groups *g, uint32_t level, uint64_t key)
+/* Groups of two parents are two groups, also if their keys are equal. */
+static cw_fair_group **slot_of(cw_fair_groups *g, const cw_fair_group *parent, uint32_t level,
+                               uint64_t key)
 {
     cw_fair_group **at = &g->buckets[(key + level) % CW_FAIR_BUCKETS];
-    while (*at && ((*at)->key != key || (*at)->level != level))
+    while (*at && ((*at)->key != key || (*at)->level != level || (*at)->parent != parent))
         at = &(*at)->same;
     return at;
+}
+
+/* The group of this level; NULL: it has no items. */
+static cw_fair_group *find_group(cw_fair_groups *g, const cw_fair_key *key, uint32_t level)
+{
+    cw_fair_group *group = *slot_of(g, NULL, 0, key->at[0]);
+    for (uint32_t i = 1; group && i <= level; i++)
+        group = *slot_of(g, group, i, key->at[i]);
+    return group;
 }
 
 static cw_list *ring_of(cw_fair_groups *g, cw_fair_group *parent)
@@ -68,7 +79,7 @@ static cw_list *ring_of(cw_fair_groups *g, cw_fair_group *parent)
 static cw_fair_group *make_group(cw_fair_groups *g, cw_fair_group *parent, uint32_t level,
                                  uint64_t key)
 {
-    cw_fair_group **slot = slot_of(g, level, key);
+    cw_fair_group **slot = slot_of(g, parent, level, key);
     cw_fair_group *group = *slot;
     if (group)
         return group;
@@ -86,7 +97,7 @@ static cw_fair_group *make_group(cw_fair_groups *g, cw_fair_group *parent, uint3
 
 static void drop_group(cw_fair_groups *g, cw_fair_group *group)
 {
-    *slot_of(g, group->level, group->key) = group->same;
+    *slot_of(g, group->parent, group->level, group->key) = group->same;
     cw_list_remove(&group->node);
     group->same = g->pool;
     g->pool = group;
@@ -164,7 +175,7 @@ static cw_fair_item *item_to_yield(cw_fair_groups *g, const cw_fair_key *key)
 {
     cw_list *ring = &g->ring;
     for (uint32_t level = 0; level < CW_FAIR_LEVELS && !cw_list_is_empty(ring); level++) {
-        cw_fair_group *own = *slot_of(g, level, key->at[level]);
+        cw_fair_group *own = find_group(g, key, level);
         cw_fair_group *most = largest(ring);
         if (most != own && most->n >= (own ? own->n : 0) + 2)
             return newest_of(most);
@@ -261,7 +272,7 @@ void cw_fair_slots_done(cw_fair_slots *p)
 
 static uint32_t held_by(cw_fair_groups *g, uint32_t level, const cw_fair_key *key)
 {
-    const cw_fair_group *group = *slot_of(g, level, key->at[level]);
+    const cw_fair_group *group = find_group(g, key, level);
     return group ? group->n : 0;
 }
 
@@ -313,7 +324,7 @@ cw_code cw_fair_slots_take(cw_fair_slots *p, const cw_fair_key *key, uint32_t n,
 void cw_fair_slots_give(cw_fair_slots *p, const cw_fair_key *key, uint32_t n)
 {
     pthread_mutex_lock(&p->lock);
-    leave(&p->groups, *slot_of(&p->groups, LEAF, key->at[LEAF]), n);
+    leave(&p->groups, find_group(&p->groups, key, LEAF), n);
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -57,6 +57,17 @@ TEST(callers_take_turns)
     assert_int_equal(cw_fair_count(&queue), 6);
 }
 
+TEST(equal_keys_below_two_groups_are_two_groups)
+{
+    add(0, key_of(1, 1, 3));
+    add(1, key_of(3, 3, 3));
+    add(2, key_of(1, 2, 3));
+    cw_fair_remove(&queue, &items[0]);
+    assert_int_equal(take(), 2);
+    assert_int_equal(take(), 1);
+    assert_int_equal(cw_fair_count(&queue), 0);
+}
+
 TEST(one_that_comes_later_waits_for_one_round)
 {
     for (size_t i = 0; i < 10; i++)
@@ -488,6 +499,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(callers_take_turns),
         T(one_that_comes_later_waits_for_one_round),
+        T(equal_keys_below_two_groups_are_two_groups),
         T(many_networks_of_one_customer_are_one_caller_to_others),
         T(a_caller_alone_may_have_all_places),
         T(a_full_queue_has_places_for_others),
