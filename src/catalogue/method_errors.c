@@ -46,7 +46,8 @@ static cw_code check_default(error_list *l, const cw_schema *schema, const cw_pa
                              int64_t *steps, cw_buf *out)
 {
     cw_schema_report report;
-    const cw_schema_explain_opts opts = {.max_problems = 1, .steps = steps};
+    cw_schema_explain_opts opts = {.max_problems = 1};
+    opts.steps = steps;
     cw_code rc = cw_schema_explain(schema, param->default_value, &opts, &l->trees, &report, NULL);
     if (rc == CW_PARAMS && report.n)
         cw_schema_problem_text(&report.problems[0], out);

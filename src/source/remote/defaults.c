@@ -76,17 +76,17 @@ static cw_code drop(cw_remote *r, const cw_config_param *own, const cw_method *m
 
 /* CW_LIMIT: a default of the service was not checked. The first one has a warning. */
 static cw_code check(const cw_method *m, const cw_param *param, const cw_config_param *own,
-                     const cw_remote_reading *given, cw_remote_default_steps *steps, cw_err *err)
+                     cw_remote_defaults *d, cw_err *err)
 {
     if (own && own->default_value.n)
-        return cw_method_check_default(param, &given->policy,
-                                       own->schema.n ? NULL : &steps->of_operator, err);
-    if (steps->of_service < 0)
+        return cw_method_check_default(param, &d->given->policy,
+                                       own->schema.n ? NULL : &d->of_operator, err);
+    if (d->of_service < 0)
         return CW_LIMIT;
-    cw_code rc = cw_method_check_default(param, &given->policy, &steps->of_service, err);
-    if (rc == CW_NOMEM || steps->of_service >= 0)
+    cw_code rc = cw_method_check_default(param, &d->given->policy, &d->of_service, err);
+    if (rc == CW_NOMEM || d->of_service >= 0)
         return rc;
-    cw_buf_add_line(given->warnings,
+    cw_buf_add_line(d->given->warnings,
                     "defaults of the service are left out from method '%.*s', param '%.*s' on: "
                     "they take too much work to check",
                     CW_STR_ARG(m->id), CW_STR_ARG(param->name));
@@ -94,8 +94,7 @@ static cw_code check(const cw_method *m, const cw_param *param, const cw_config_
 }
 
 cw_code cw_remote_check_defaults(cw_remote *r, const cw_config_overlay *o, const cw_json *described,
-                                 const cw_remote_reading *given, cw_arena *scratch,
-                                 cw_remote_default_steps *steps, cw_method *m, cw_err *err)
+                                 cw_remote_defaults *defaults, cw_method *m, cw_err *err)
 {
     cw_param *params = NULL;
     for (size_t i = 0; i < m->n_params; i++) {
@@ -103,7 +102,7 @@ cw_code cw_remote_check_defaults(cw_remote *r, const cw_config_overlay *o, const
         const cw_config_param *own = find_own(o, param->name);
         if (!param->default_value)
             continue;
-        cw_code rc = check(m, param, own, given, steps, err);
+        cw_code rc = check(m, param, own, defaults, err);
         if (!rc)
             continue;
         if (rc == CW_PARAMS && own && own->default_value.n)
@@ -112,9 +111,9 @@ cw_code cw_remote_check_defaults(cw_remote *r, const cw_config_overlay *o, const
             return rc;
         if (!params && !(params = copy_params(&r->arena, m)))
             return cw_arena_fail(&r->arena, err);
-        rc = drop(r, own, m, &params[i], rc == CW_LIMIT ? NULL : given->warnings, err);
+        rc = drop(r, own, m, &params[i], rc == CW_LIMIT ? NULL : defaults->given->warnings, err);
         if (rc)
             return rc;
     }
-    return params ? make_input(described, scratch, &r->arena, m, err) : CW_OK;
+    return params ? make_input(described, defaults->scratch, &r->arena, m, err) : CW_OK;
 }

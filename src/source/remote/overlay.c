@@ -43,7 +43,7 @@ typedef struct reading {
     size_t n;
     size_t n_told;  /* differences from the lock */
     size_t n_unfit; /* resources and prompts that cannot be shown; the first has a line */
-    cw_remote_default_steps default_steps;
+    cw_remote_defaults defaults;
     cw_remote_views views;
     bool omits_more;         /* the method that is being made is shown without icons and _meta */
     size_t n_met, n_missing; /* entries that expose a method, and that name a missing one */
@@ -477,8 +477,7 @@ static cw_code make_method(reading *x, const cw_config_overlay *o, const cw_json
     if (rc == CW_OK)
         rc = tolerate(x, o, m, err);
     if (rc == CW_OK)
-        rc = cw_remote_check_defaults(x->remote, o, described, x->given, &x->scratch,
-                                      &x->default_steps, m, err);
+        rc = cw_remote_check_defaults(x->remote, o, described, &x->defaults, m, err);
     if (rc == CW_OK)
         rc = keep_output(x, m, &x->tools[x->n], err);
     return rc ? rc : rename_method(x, o, m, err);
@@ -946,7 +945,7 @@ cw_code cw_remote_read(cw_remote *r, const cw_remote_reading *given, const cw_js
                  .given = given,
                  .doc = doc,
                  .views = {.warnings = given->warnings},
-                 .default_steps = {CW_REMOTE_DEFAULT_STEPS, CW_REMOTE_DEFAULT_STEPS}};
+                 .defaults = {given, &x.scratch, CW_REMOTE_DEFAULT_STEPS, CW_REMOTE_DEFAULT_STEPS}};
     cw_openrpc_opts opts = {.source = &r->base,
                             .relays = cw_dialect_is_mcp(r->service->protocol.dialect),
                             .warnings = given->warnings};

@@ -197,10 +197,12 @@ typedef struct cw_remote_reading {
     cw_buf *widened;  /* one for each method that requires less of callers than before */
 } cw_remote_reading;
 
-/* Steps that are left to check the defaults of one document; below 0: they are spent. */
-typedef struct cw_remote_default_steps {
-    int64_t of_service, of_operator;
-} cw_remote_default_steps;
+/* The check of the defaults of one document. */
+typedef struct cw_remote_defaults {
+    const cw_remote_reading *given;
+    cw_arena *scratch;               /* of one method */
+    int64_t of_service, of_operator; /* steps that are left; below 0: they are spent */
+} cw_remote_defaults;
 
 #define CW_REMOTE_DEFAULT_STEPS CW_SCHEMA_MAX_STEPS /* of each kind: about 100 ms */
 
@@ -209,10 +211,8 @@ typedef struct cw_remote_default_steps {
  * with a warning. Once the steps are spent, all others of the service are left out, with one warning.
  */
 CW_MUST_USE cw_code cw_remote_check_defaults(cw_remote *r, const cw_config_overlay *o,
-                                             const cw_json *described,
-                                             const cw_remote_reading *given, cw_arena *scratch,
-                                             cw_remote_default_steps *steps, cw_method *m,
-                                             cw_err *err);
+                                             const cw_json *described, cw_remote_defaults *defaults,
+                                             cw_method *m, cw_err *err);
 
 /* Make the methods that the operator exposes from the document. CW_PARAMS: it has problems. A named
  * method that is missing is a warning, if another named one exists. */
