@@ -88,10 +88,10 @@ suite("peers that vanish", () => {
     };
 
     // That some work needs no more memory than the same work before it. A server that was not scheduled for a while
-    // has more clients at once than ever before: that happens once, a leak each time.
+    // has more clients at once than ever before: that happens now and then, a leak each time.
     async function assertNoGrowth(limitKb, work) {
         const grown = [];
-        while (grown.length === 0 || (slowness === 1 && grown.length < 3 && grown.at(-1) >= limitKb)) {
+        while (grown.length === 0 || (slowness === 1 && grown.length < 8 && grown.at(-1) >= limitKb)) {
             const before_ = peakKb(server.pid);
             await work();
             grown.push(peakKb(server.pid) - before_);
