@@ -28,7 +28,7 @@ const kept = path.join(root, "build", "test-out", variant);
 const slowness = { asan: 3, tsan: 6, coverage: 2 }[variant] ?? 1;
 
 // Most tests wait for most of their time. Those of sanitized programs compute more.
-const atOnce = availableParallelism() * (slowness === 1 ? 2 : 1) + 1;
+const atOnce = availableParallelism() + (slowness === 1 ? 2 : 1);
 
 const total = new Counts();
 
