@@ -18,7 +18,7 @@
  * Counted places (cw_fair_slots) are held for long, so nothing is taken away: a group may take one
  * more only while it holds fewer than are free, or fewer than CW_FAIR_SLOTS_FLOOR. One group has
  * at most half of many places, a second one half of the rest, and so on; some stay free for others.
- * What has a size takes as many places as it needs (cw_fair_slots_take).
+ * An item with a size takes as many places as it needs (cw_fair_slots_take).
  *
  * Places in turn (cw_fair_turns) are often few, and a caller alone may hold all of them. Here a
  * caller is an account or a network of the widest level:

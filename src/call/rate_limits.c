@@ -400,7 +400,7 @@ static cw_code take_place(meter *m, uint32_t max, const cw_fair_key *key, uint64
     return *ret_in ? cw_fair_turns_enter(*ret_in, key, max, now, ret) : CW_NOMEM;
 }
 
-/* What one call may not have, of a tool or a source. */
+/* The error of a call that finds no place of its tool or source. */
 static cw_code fail_place(cw_code rc, cw_metrics_limit limit, const char *what, cw_str name,
                           uint32_t *ret_retry_s, cw_err *err)
 {

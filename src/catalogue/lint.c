@@ -112,7 +112,7 @@ static cw_code lint_annotations(review *r, const cw_method *m)
     return CW_OK;
 }
 
-/* Of a resource or template. Those of other servers are theirs to correct. */
+/* Review a resource or template. Other servers correct their own. */
 static void lint_exposed(review *r, const cw_method *m)
 {
     static const cw_str known[] = {CW_STR_INIT("audience"), CW_STR_INIT("priority"),

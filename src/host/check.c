@@ -183,7 +183,7 @@ static void check_ui(const cw_check_place *at, cw_hosted_method *m)
         cw_check_problem(at, "ui", "must be a URI ui://… or a JSON object");
 }
 
-/* Where auth is wrong, a login may be meant. */
+/* If auth is wrong, its author may mean a login. */
 static bool requires_login(const cw_hosted_method *m)
 {
     const cw_plugin_tool *tool = m->tool;

@@ -193,7 +193,7 @@ static cw_code read_secret(const char *path, size_t min, cw_err *err)
     return !rc && text.n < min ? fail_short(path, min, err) : rc;
 }
 
-/* Of a file whose first line is the secret. */
+/* The first line of the file is the secret. */
 static cw_code read_first_line(const char *path, size_t min, cw_err *err)
 {
     CW_CLEANUP(cw_buf_done) cw_buf text;

@@ -24,7 +24,7 @@ CW_MUST_USE cw_code cw_cli_check_files(const char *file, const cw_config *config
  * reach, and packages without a version. */
 CW_MUST_USE cw_code cw_cli_check_risks(const char *file, const cw_config *config,
                                        cw_config_problems *warnings);
-/* Of these the part that entries of `sources` name, with their schemas. */
+/* The same for the files that entries of `sources` name, with their schemas. */
 CW_MUST_USE cw_code cw_cli_check_source_files(const char *file, const cw_config *config,
                                               cw_config_problems *problems,
                                               cw_config_problems *warnings);

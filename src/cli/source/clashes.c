@@ -2,7 +2,7 @@
 /* clashes.c - methods of a service whose names belong to another one, to a plugin or to the server.
  *
  * A catalogue is built of all of them, in the order of a server: the built-in source, plugins by name,
- * services. What a server would leave out is a problem of its service.
+ * services. A method that a server would leave out is a problem of its service.
  */
 #include <dirent.h>
 #include <errno.h>

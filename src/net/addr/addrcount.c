@@ -115,7 +115,7 @@ static cw_code add(cw_addrcount *c, network net)
     return rc;
 }
 
-/* Of the first levels of a key. */
+/* Remove the connection from the first levels of its key. */
 static void remove_levels(cw_addrcount *c, cw_addrkey key, unsigned n)
 {
     for (unsigned level = 0; level < n; level++) {
