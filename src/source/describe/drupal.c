@@ -5,7 +5,7 @@
  *     GET /mcp/tools/list ─► nextCursor ─► …           (jsonrpc_mcp: titles, annotations, scopes)
  *     GET /jsonrpc/methods ─► the page of each method whose params are left out there
  *
- * PHP writes an object without members as []. Where an object is meant, [] is read as one.
+ * PHP writes an object without members as []. A place for an object reads [] as one.
  */
 #include "source/describe/describe_ctx.h"
 

@@ -36,7 +36,7 @@ static cw_str problem_of(const cw_registry_item *item)
     return cw_str_from(item->problem ? item->problem : item->left_out);
 }
 
-/* What clients see of it. */
+/* The methods that clients see of it. */
 static cw_snapshot_counts counts_of(const cw_registry_item *item)
 {
     const cw_source *source = item->source;

@@ -399,7 +399,7 @@ TEST(the_last_place_is_kept_for_those_without_one_while_others_come)
     leave(enter(2, 3));
     for (uint32_t i = 0; i < 2; i++)
         assert_non_null(places[i] = enter(1, 3));
-    /* What it may not take, it does not claim. */
+    /* It does not claim a place that it may not take. */
     assert_null(enter(1, 3));
     assert_non_null(other = enter(2, 3));
     assert_null(enter(3, 3));

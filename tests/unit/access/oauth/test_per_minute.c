@@ -17,7 +17,7 @@ TEST(AS30_a_name_has_so_many_events_in_a_minute)
     cw_per_minute_done(&table);
 }
 
-/* Of two threads, the one with the earlier time may come second. */
+/* The thread with the earlier time may come second. */
 TEST(an_event_of_a_moment_ago_counts_with_those_of_now)
 {
     static cw_per_minute table;

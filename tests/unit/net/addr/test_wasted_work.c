@@ -64,7 +64,7 @@ TEST(the_slots_are_not_used_once_all_have_recovered)
     assert_int_equal(ceiling_of("198.51.100.1"), WHOLE);
     assert_int_equal(waste.until_ns, 0);
     assert_int_equal(ceiling_of("203.0.113.9"), WHOLE);
-    /* What a slot held before is forgotten. */
+    /* A slot forgets its former contents. */
     fail_after("203.0.113.9", WHOLE);
     assert_int_equal(ceiling_of("203.0.113.9"), WHOLE / 2);
 }

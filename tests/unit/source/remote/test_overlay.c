@@ -575,7 +575,7 @@ TEST(requirements_that_were_never_readable_are_not_replaced_by_none)
     }
 }
 
-/* What the tools require that are selected by this entry and not offered: "LEVEL SCOPE…;" each, and "?" if
+/* Requirements of the tools that this entry selects and that are not offered: "LEVEL SCOPE…;" each, and "?" if
  * one is not known. */
 static void assert_absent(const char *doc, cw_config_overlay item, const char *expected)
 {
